@@ -75,7 +75,7 @@ func unfinished(result *backup.Result) string {
 	if result == nil {
 		return "the backup failed"
 	}
-	return "the backup is complete, but the store could not record it, or older ones could not be removed"
+	return "the backup is complete, but what follows it failed"
 }
 
 // here makes a backup of a store that no server has open.

@@ -85,7 +85,7 @@ func TestSettingsShown(t *testing.T) {
 	dir := t.TempDir()
 	for name, content := range map[string]string{
 		"store":  "mongodb://marquee:hun:ter2@tail-hunter2@h1:1,h2:2/db?replicaSet=rs0&tlsCertificateKeyFilePassword=hunter2&appName=x\n",
-		"c.json": `{"embeddings_key": "hunter2", "embeddings_url": "https://marquee:hunter2@host/?api-key=hunter2&v=1", "slow": "3s"}`,
+		"c.json": `{"embeddings_key": "hunter2", "embeddings_url": "https://marquee:hunter2@host/?api-key=hunter2&sig=hunter2&v=1", "slow": "3s"}`,
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
 			t.Fatal(err)
@@ -111,7 +111,7 @@ func TestSettingsShown(t *testing.T) {
 		{Name: "bootstrap_password", Value: "(set)", Source: "environment"},
 		{Name: "bootstrap_password_file", Value: "", Source: "default"},
 		{Name: "embeddings_key", Value: "(set)", Source: "file"},
-		{Name: "embeddings_url", Value: "https://marquee:(set)@host/?api-key=(set)&v=1", Source: "file"},
+		{Name: "embeddings_url", Value: "https://marquee:(set)@host/?api-key=(set)&sig=(set)&v=1", Source: "file"},
 		{Name: "slow", Value: "3s", Source: "file"},
 		{Name: "log_level", Value: "warn", Source: "environment"},
 		{Name: "trusted_proxies", Value: "10.0.0.1,10.0.0.2", Source: "flag"},

@@ -89,14 +89,15 @@ func (c *tailCommand) Run(ctx context.Context) error {
 	}
 }
 
-// ofClient is an error of the client package without the names that it begins with, as that of the
-// program is printed before each error.
+// ofClient returns an error without the names with which the client package begins its errors,
+// because the program prints its own name before each error.
 func ofClient(err error) error {
 	var refused *client.Error
 	if errors.As(err, &refused) {
 		err = refused
 	}
-	return errors.New(strings.TrimPrefix(exit.Cause(err).Error(), programName+": "))
+	text := strings.TrimPrefix(exit.Cause(err).Error(), "client: ")
+	return errors.New(strings.TrimPrefix(text, "marquee: "))
 }
 
 // refused says that the service does not accept the position.

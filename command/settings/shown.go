@@ -84,5 +84,5 @@ func text(flag *kong.Flag) string {
 // been written without percent-encoding, and parameters.
 var (
 	credentials = regexp.MustCompile(`^((?:[a-z0-9+.-]+:/*)?[^:@]*):.*@`)
-	parameters  = regexp.MustCompile(`(?i)([?&][^=&]*(?:(?:password|token|secret|properties)[^=&]*|key))=[^&]*`)
+	parameters  = regexp.MustCompile(`(?i)([?&][^=&]*(?:(?:pass|pwd|token|secret|sig|apikey|properties)[^=&]*|key|code))=[^&]*`)
 )

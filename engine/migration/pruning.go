@@ -206,7 +206,7 @@ func (p *prune) some(ctx context.Context, l *lease) error {
 		return err
 	}
 	if err := p.m.wipeNow(ctx); err != nil {
-		if code, _ := store.CodeOf(err); code != store.CodeConflict { // else after a read that needs the values
+		if code, _ := store.CodeOf(err); code != store.CodeConflict { // a read still needs them; the store empties its log after it
 			return err
 		}
 	}

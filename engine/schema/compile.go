@@ -28,6 +28,7 @@ func (l *loader) compile() ([]*Type, []*message.Definition) {
 		raw[baseURL+f.Path] = prepared
 	}
 	newCompiler := validation.NewCompiler
+	// Without a problem, the meta-schema, which has the rules of the draft's, has accepted all files.
 	if len(l.problems) == 0 {
 		newCompiler = validation.NewJudgedCompiler
 	}

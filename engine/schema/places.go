@@ -7,7 +7,8 @@ import (
 )
 
 // notUnderstood are keywords that identify schemas other than by file and JSON
-// Pointer, or that later drafts replaced, with a cure for each.
+// Pointer, or that later drafts replaced, with a cure for each. The meta-schema does not judge
+// the last two, and the library panics if their values are not what it expects.
 var notUnderstood = map[string]string{
 	"$anchor":          "refer to a schema by its place, #/$defs/…",
 	"$dynamicAnchor":   "refer to a schema by its place, #/$defs/…",
@@ -16,6 +17,8 @@ var notUnderstood = map[string]string{
 	"$recursiveAnchor": "leave it out",
 	"$vocabulary":      "leave it out",
 	"dependencies":     "use dependentRequired or dependentSchemas",
+	"additionalItems":  "use items beside prefixItems",
+	"regexProperties":  "leave it out",
 }
 
 // checkPlaces checks that each $ref leads to a schema of the load.

@@ -20,8 +20,8 @@ const (
 
 // Changes changes those records of a collection that need it. They are found in snapshots,
 // so that records that need nothing hold up no write, and changed in short transactions. On a
-// store that runs one write at a time (store.Store.Serial), a pause as long as the last one
-// leaves half of the time to others. What is changed needs it no longer: after an interruption
+// store that runs one write at a time (store.Store.Serial), it rests for as long as each of them
+// took, which leaves half of the time to others, unless Awaited. What is changed needs it no longer: after an interruption
 // at any point, another walk goes on.
 type Changes struct {
 	Collection string

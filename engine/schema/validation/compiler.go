@@ -34,10 +34,10 @@ func jsonReader(value any) (io.ReadCloser, error) {
 	return io.NopCloser(bytes.NewReader(text)), err
 }
 
-// NewJudgedCompiler is NewCompiler for schemas that the meta-schema has accepted. The library
-// holds what it reads against the meta-schema of the draft, which takes longer than all else,
-// and then against those of extensions. So it reads a stub of each schema, and the format of
-// an extension makes that the schema.
+// NewJudgedCompiler is NewCompiler for schemas without $id that the meta-schema has accepted. The
+// library has no option that omits validation against the meta-schema of the draft, which takes
+// most of the time. It validates against those of extensions afterwards, and before it looks for
+// subschemas: so it gets a stub, which the format of an extension replaces with the schema.
 func NewJudgedCompiler(known Schemas) *jsonschema.Compiler {
 	const stubOf, format = "x-stub-of", "stub"
 	c := NewCompiler(known)
@@ -73,7 +73,7 @@ func (noKeywords) Compile(jsonschema.CompilerContext, map[string]any) (jsonschem
 }
 
 // unannotated returns a schema as package json decodes it for the library, without its
-// annotations, which that would read and check.
+// annotations, which the library would read and check.
 func unannotated(value any) any {
 	schema, ok := value.(map[string]any)
 	if !ok {

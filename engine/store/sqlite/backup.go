@@ -32,7 +32,7 @@ const (
 // The connection of the writer copies the pages, in steps between transactions (SQLite's
 // backup API). It also copies what it writes meanwhile, so that the log can be emptied at any
 // time. Another connection would begin again after each write, and one that copies a snapshot
-// would keep the log from being emptied. What is copied is what reads see, also while the disk
+// would keep the log from being emptied. What is copied is what reads see, even while the disk
 // of the store accepts no writes.
 func (s *Store) Backup(ctx context.Context, path string, progress func(done, total int64)) (err error) {
 	if !s.backing.TryLock() {

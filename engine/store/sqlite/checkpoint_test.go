@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"marquee/engine/query"
@@ -61,6 +62,24 @@ func TestWipeBesideRead(t *testing.T) {
 		"call": func(s *Store) error { _, err := s.Wipe(ctx); return err },
 		"write": func(s *Store) error {
 			return errors.Join(s.Write(ctx, func(tx store.Tx) error { return tx.Put(ctx, "things", batch(2, 1, 1)) }), s.Close())
+		},
+		"write after a kill": func(s *Store) error {
+			killed := filepath.Join(t.TempDir(), "marquee.db")
+			copyFiles(t, s.options.Path, killed)
+			again, err := Open(ctx, Options{Path: killed})
+			if err != nil {
+				return err
+			}
+			for i := range 2 { // the log is emptied after the first
+				err = errors.Join(err, again.Write(ctx, func(tx store.Tx) error { return tx.Put(ctx, "things", batch(2+i, 1, 1)) }))
+			}
+			for _, path := range []string{killed, killed + "-wal"} {
+				content, wrong := os.ReadFile(path)
+				if err = errors.Join(err, wrong); bytes.Contains(content, []byte("geheim")) {
+					err = errors.Join(err, errors.New(path+" still has it"))
+				}
+			}
+			return errors.Join(err, again.Close(), s.Close())
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -73,7 +73,7 @@ type Store struct {
 	failing atomic.Pointer[error]
 	// uncopied reports that the log must stay as it is until the next start.
 	uncopied atomic.Bool
-	// stale reports that the log has data that Wipe was to remove.
+	// stale reports that the log has, or may have, data that Wipe was to remove.
 	stale atomic.Bool
 	// format is the version of the file, and incomplete whether Load has not completed it.
 	format     int64
@@ -140,6 +140,7 @@ func (s *Store) open(ctx context.Context) error {
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) { // a new file would be an empty store, and the log deleted
 			return notUsable(path, "the file is missing, but its write-ahead log is there; put the file back, or restore a backup", err)
 		}
+		s.stale.Store(true) // as a process that was killed may have noted
 	}
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600) // #nosec G304 -- the operator chooses the file
 	if s.made.file = err == nil; errors.Is(err, fs.ErrExist) {
