@@ -2,9 +2,10 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { api, type Answer } from "./api";
 import { changeOf, stored, type Change } from "./form/change";
-import { set, type Json, type JsonObject } from "./form/value";
+import { every, isSecret, properties } from "./form/schema";
+import { isObject, set, type Json, type JsonObject } from "./form/value";
 import type { Entry } from "./history";
-import { resolved, schemaOf, type Schema } from "./schema";
+import { schemaOf, type Schema } from "./schema";
 import { t } from "./texts";
 import { Messages, Plain, Text } from "./values";
 
@@ -19,21 +20,21 @@ interface Field {
 
 const unescaped = (part: string) => part.replaceAll("~1", "/").replaceAll("~0", "~");
 
-/** Whether a member of each object can be written, and why not. */
+/** Why a member of an object cannot be put back, whichever of its schemas applies. */
 function obstacle(root: Schema, object: any, path: string[]): string | undefined {
-  let schema: Schema | undefined = root;
+  let schemas: unknown[] = [root];
   let value = object;
   for (const [depth, name] of path.entries()) {
     if (Array.isArray(value)) return "putback.list";
-    const inner: Schema = resolved(root, schema);
-    schema = inner.properties?.[name] ?? (typeof inner.additionalProperties === "object" ? inner.additionalProperties : undefined);
-    if (!schema) {
-      if (depth > 0 && !inner.properties) break;
+    const around = [...every(root, schemas)];
+    schemas = properties(root, schemas).get(name) ?? around.map((s) => s.additionalProperties).filter(isObject);
+    if (schemas.length === 0) {
+      if (depth > 0 && !around.some((s) => s.properties)) break;
       return name === "objectState" && depth === 0 ? undefined : "putback.removed";
     }
-    const declared = resolved(root, schema);
-    if (declared["x-secret"] || declared.writeOnly) return "putback.secret";
-    if (declared.readOnly || declared["x-derived"] || declared["x-immutable"]) return "putback.fixed";
+    const declared = [...every(root, schemas)];
+    if (declared.some(isSecret)) return "putback.secret";
+    if (declared.some((s) => s.readOnly || s["x-derived"] || s["x-immutable"])) return "putback.fixed";
     value = value?.[name];
   }
   return undefined;

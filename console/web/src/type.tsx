@@ -2,6 +2,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { api, pathOf } from "./api";
 import { Heading, titleOf } from "./app";
+import { properties as every } from "./form/schema";
 import { useAnswer, useSchema } from "./hooks";
 import { to } from "./router";
 import { propertiesOf, resolved, schemaOf, types, worded, type Schema, type TypeInfo } from "./schema";
@@ -48,8 +49,7 @@ function About(props: { network: string; type: string; schema: Schema; count?: n
   const { schema, network } = props;
   const resource: Schema = schema["x-resource"] ?? {};
   const required = new Set<string>(schema.required ?? []);
-  const conditional = conditionalIn(schema, schema);
-  const members: Record<string, Schema> = { ...conditional, ...schema.properties };
+  const members: Record<string, Schema> = Object.fromEntries([...every(schema, [schema])].map(([name, [first]]) => [name, first as Schema]));
   const properties = [...propertiesOf({ ...schema, properties: { ...schema.properties, ...members } }).values()].filter(({ name }) => members[name]);
   const permissions = { write: resource.permission, ...resource.permissions };
   const facts: string[] = [
@@ -123,13 +123,6 @@ function About(props: { network: string; type: string; schema: Schema; count?: n
       <ReferredBy network={network} type={props.type} />
     </>
   );
-}
-
-/** The properties that objects have under a condition. */
-function conditionalIn(root: Schema, schema: Schema, depth = 0): Record<string, Schema> {
-  const parts: Schema[] = [schema.then, schema.else, ...(schema.allOf ?? []), ...(schema.anyOf ?? []), ...(schema.oneOf ?? []), ...Object.values<Schema>(schema.dependentSchemas ?? {})];
-  const found = parts.map((part) => resolved(root, part)).map((part) => (depth > maxDepth ? {} : { ...conditionalIn(root, part, depth + 1), ...part.properties }));
-  return Object.assign({}, ...found);
 }
 
 function Rules(props: { title: string; rules: string[] }) {

@@ -268,6 +268,15 @@ export function every(root: Schema, schemas: unknown[], found = new Set<Schema>(
   return found;
 }
 
+/** properties returns the properties that an object can have, under any condition, with their schemas. */
+export function properties(root: Schema, schemas: unknown[]): Map<string, unknown[]> {
+  const found = new Map<string, unknown[]>();
+  for (const s of every(root, schemas)) {
+    for (const [name, schema] of Object.entries(s.properties ?? {})) found.set(name, [...(found.get(name) ?? []), schema]);
+  }
+  return found;
+}
+
 /** masked returns a value with a text in place of each secret within it, whose schema may be any of several. */
 export function masked(root: Schema, schemas: unknown[], value: Json | undefined, text: string): Json | undefined {
   const all = [...every(root, schemas)];
