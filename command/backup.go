@@ -75,7 +75,7 @@ func unfinished(result *backup.Result) string {
 	if result == nil {
 		return "the backup failed"
 	}
-	return "the backup is complete, but what follows it failed"
+	return "the backup is complete; recording it in the store or removing older ones was not possible"
 }
 
 // here makes a backup of a store that no server has open.

@@ -83,14 +83,11 @@ func (j *Job) Run(ctx context.Context) (*Result, error) {
 		return nil, errors.Join(err, discard(path, partial))
 	}
 	result := &Result{Path: path, Description: d}
-	if err = note(context.WithoutCancel(ctx), j.Store, began); err != nil {
-		err = fmt.Errorf("the store could not record it: %w", err)
-	}
+	err = note(context.WithoutCancel(ctx), j.Store, began)
 	if folder {
 		var wrong error
-		if result.Removed, wrong = prune(path, base, j.File, j.Keep); wrong != nil {
-			err = errors.Join(err, fmt.Errorf("older ones could not be removed: %w", wrong))
-		}
+		result.Removed, wrong = prune(path, base, j.File, j.Keep)
+		err = errors.Join(err, wrong)
 	}
 	return result, err
 }

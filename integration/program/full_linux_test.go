@@ -93,7 +93,7 @@ func savesElsewhere(t *testing.T, store string) {
 	t.Helper()
 	target := filepath.Join(t.TempDir(), "saved.db")
 	said := process.Fails(t, nil, "backup", target, "--store", store)
-	process.Wants(t, said, target+": ", "the backup is complete, but what follows it failed: the store could not record it: ")
+	process.Wants(t, said, target+": ", "the backup is complete; recording it in the store or removing older ones was not possible: ")
 	process.Shuns(t, said, "failed")
 	key := filepath.Join(filepath.Dir(service.SQLiteFile(store)), "marquee.key")
 	process.Run(t, nil, "restore", target, "--store", "sqlite:"+filepath.Join(t.TempDir(), "marquee.db"), "--secret-key-file", key)
