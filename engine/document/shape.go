@@ -298,9 +298,7 @@ func UnescapeToken(token string) string {
 
 // Lookup returns the value at a JSON Pointer, nil if there is none.
 func Lookup(value any, pointer string) any {
-	for _, rest, more := strings.Cut(pointer, "/"); more; {
-		var token string
-		token, rest, more = strings.Cut(rest, "/")
+	for _, token := range strings.Split(pointer, "/")[1:] {
 		switch v := value.(type) {
 		case map[string]any:
 			value = v[UnescapeToken(token)]

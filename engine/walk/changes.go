@@ -20,9 +20,9 @@ const (
 
 // Changes changes those records of a collection that need it. They are found in snapshots,
 // so that records that need nothing hold up no write, and changed in short transactions. On a
-// store that runs one write at a time (store.Store.Serial), it rests for as long as each of them
-// took, which leaves half of the time to others, unless Awaited. What is changed needs it no longer: after an interruption
-// at any point, another walk goes on.
+// store that runs one write at a time (store.Store.Serial), the walk rests after each of them for
+// as long as it took, unless Awaited, and so leaves half of the time to others. What is changed
+// needs it no longer: after an interruption at any point, another walk goes on.
 type Changes struct {
 	Collection string
 	// Needed reports whether a record, which is only lent, is to be changed.

@@ -96,7 +96,7 @@ func TestChangesRest(t *testing.T) {
 				changes := &walk.Changes{Collection: "things", Awaited: test.awaits, Needed: func(*store.Record) (bool, error) { return !changed, nil },
 					Change: func(_ context.Context, _ string, keys func() []store.Key) error {
 						changed = len(keys()) == things
-						time.Sleep(takes)
+						time.Sleep(takes) // by the clock of synctest, which does not wait
 						return nil
 					}}
 				began := time.Now()

@@ -2,7 +2,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { api, type Answer } from "./api";
 import { changeOf, stored, type Change } from "./form/change";
-import { every, isSecret, properties } from "./form/schema";
+import { every, isSecret, propertySchemas } from "./form/schema";
 import { isObject, set, type Json, type JsonObject } from "./form/value";
 import type { Entry } from "./history";
 import { schemaOf, type Schema } from "./schema";
@@ -27,7 +27,7 @@ function obstacle(root: Schema, object: any, path: string[]): string | undefined
   for (const [depth, name] of path.entries()) {
     if (Array.isArray(value)) return "putback.list";
     const around = [...every(root, schemas)];
-    schemas = properties(root, schemas).get(name) ?? around.map((s) => s.additionalProperties).filter(isObject);
+    schemas = propertySchemas(root, schemas).get(name) ?? around.map((s) => s.additionalProperties).filter(isObject);
     if (schemas.length === 0) {
       if (depth > 0 && !around.some((s) => s.properties)) break;
       return name === "objectState" && depth === 0 ? undefined : "putback.removed";

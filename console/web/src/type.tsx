@@ -2,7 +2,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { api, pathOf } from "./api";
 import { Heading, titleOf } from "./app";
-import { properties as every } from "./form/schema";
+import { propertySchemas } from "./form/schema";
 import { useAnswer, useSchema } from "./hooks";
 import { to } from "./router";
 import { propertiesOf, resolved, schemaOf, types, worded, type Schema, type TypeInfo } from "./schema";
@@ -49,7 +49,7 @@ function About(props: { network: string; type: string; schema: Schema; count?: n
   const { schema, network } = props;
   const resource: Schema = schema["x-resource"] ?? {};
   const required = new Set<string>(schema.required ?? []);
-  const members: Record<string, Schema> = Object.fromEntries([...every(schema, [schema])].map(([name, [first]]) => [name, first as Schema]));
+  const members: Record<string, Schema> = Object.fromEntries([...propertySchemas(schema, [schema])].map(([name, [first]]) => [name, first as Schema]));
   const properties = [...propertiesOf({ ...schema, properties: { ...schema.properties, ...members } }).values()].filter(({ name }) => members[name]);
   const permissions = { write: resource.permission, ...resource.permissions };
   const facts: string[] = [

@@ -92,12 +92,8 @@ func Subschemas(keyword string, value any, replace func(schema any) any) any {
 // Applied calls visit for each schema in a keyword of a schema, with its pointer relative
 // to that schema.
 func Applied(keyword string, value any, visit func(at string, schema any)) {
-	form := applicators[keyword].form
-	if form == NoSchema {
-		return
-	}
-	place := "/" + keyword
-	switch form {
+	place := "/" + document.EscapeToken(keyword)
+	switch applicators[keyword].form {
 	case OneSchema:
 		visit(place, value)
 	case SchemaList:

@@ -14,7 +14,7 @@ func linesOf(data []byte) map[string]int {
 	lines := map[string]int{}
 	d := jsontext.NewDecoder(bytes.NewReader(data))
 	line, counted := 1, int64(0)
-	for named := false; ; {
+	for {
 		token, err := d.ReadToken()
 		if err != nil {
 			return lines
@@ -25,13 +25,10 @@ func linesOf(data []byte) map[string]int {
 		if kind := token.Kind(); kind == '}' || kind == ']' {
 			continue // its pointer is known
 		}
-		if named { // on the line of its name
-			named = false
-			continue
+		pointer := string(d.StackPointer())
+		if _, known := lines[pointer]; !known {
+			lines[pointer] = line
 		}
-		lines[string(d.StackPointer())] = line
-		kind, length := d.StackIndex(d.StackDepth())
-		named = kind == '{' && length%2 == 1
 	}
 }
 

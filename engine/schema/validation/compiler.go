@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"maps"
+	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
 
@@ -24,14 +24,9 @@ func NewCompiler(known Schemas) *jsonschema.Compiler {
 		if !there {
 			return nil, errors.New("a schema can refer to files of its folder and of common/ only, not to " + url)
 		}
-		return jsonReader(unannotated(content))
+		return io.NopCloser(bytes.NewReader(document.Append(nil, unannotated(content)))), nil
 	}
 	return c
-}
-
-func jsonReader(value any) (io.ReadCloser, error) {
-	text, err := json.Marshal(value)
-	return io.NopCloser(bytes.NewReader(text)), err
 }
 
 // NewJudgedCompiler is NewCompiler for schemas without $id that the meta-schema has accepted. The
@@ -46,20 +41,28 @@ func NewJudgedCompiler(known Schemas) *jsonschema.Compiler {
 		if _, there := known[url]; !there {
 			return load(url)
 		}
-		return jsonReader(map[string]any{stubOf: url})
+		return io.NopCloser(bytes.NewReader(document.Append(nil, map[string]any{stubOf: url}))), nil
 	}
 	stubs := jsonschema.NewCompiler()
 	stubs.AssertFormat = true
 	stubs.Formats[format] = func(value any) bool {
 		stub, _ := value.(map[string]any)
-		if url, is := stub[stubOf].(string); is {
-			delete(stub, stubOf)
-			schema, _ := unannotated(known[url]).(map[string]any)
-			maps.Copy(stub, schema)
+		url, is := stub[stubOf].(string)
+		if !is {
+			return true
 		}
-		return true
+		delete(stub, stubOf)
+		content, err := load(url)
+		if err != nil {
+			return false
+		}
+		d := json.NewDecoder(content)
+		d.UseNumber()
+		return d.Decode(&stub) == nil // into the map that the library has
 	}
-	stubs.LoadURL = func(string) (io.ReadCloser, error) { return jsonReader(map[string]any{"format": format}) }
+	stubs.LoadURL = func(string) (io.ReadCloser, error) {
+		return io.NopCloser(strings.NewReader(`{"format": "` + format + `"}`)), nil
+	}
 	c.RegisterExtension(format, stubs.MustCompile("marquee:///stub"), noKeywords{})
 	return c
 }
@@ -72,8 +75,8 @@ func (noKeywords) Compile(jsonschema.CompilerContext, map[string]any) (jsonschem
 	return nil, nil
 }
 
-// unannotated returns a schema as package json decodes it for the library, without its
-// annotations, which the library would read and check.
+// unannotated returns a schema without its annotations, which the library would read and check,
+// and without $schema, for which it would look up the vocabularies of each schema.
 func unannotated(value any) any {
 	schema, ok := value.(map[string]any)
 	if !ok {
@@ -81,39 +84,13 @@ func unannotated(value any) any {
 	}
 	kept := make(map[string]any, len(schema))
 	for keyword, member := range schema {
-		switch {
-		case annotations[keyword]:
-		case dialect.FormOf(keyword) == dialect.NoSchema:
-			kept[keyword] = decoded(member)
-		default:
-			kept[keyword] = dialect.Subschemas(keyword, member, unannotated)
+		switch keyword {
+		case "$schema", "title", "description", "$comment", "default", "examples", "deprecated":
+			continue
 		}
+		kept[keyword] = dialect.Subschemas(keyword, member, unannotated)
 	}
 	return kept
-}
-
-// annotations are the keywords that unannotated leaves out.
-var annotations = map[string]bool{"$schema": true, "title": true, "description": true, "$comment": true, "default": true, "examples": true, "deprecated": true}
-
-// decoded returns a value with its numbers as text.
-func decoded(value any) any {
-	switch v := value.(type) {
-	case int, int64, float64:
-		return json.Number(document.Append(nil, v))
-	case []any:
-		items := make([]any, len(v))
-		for i, item := range v {
-			items[i] = decoded(item)
-		}
-		return items
-	case map[string]any:
-		members := make(map[string]any, len(v))
-		for name, member := range v {
-			members[name] = decoded(member)
-		}
-		return members
-	}
-	return value
 }
 
 // Stored returns a schema that validates documents as they are stored:

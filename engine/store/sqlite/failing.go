@@ -19,17 +19,6 @@ import (
 
 // begin begins a transaction, unless the store accepts no writes at present.
 func (w *writer) begin() error {
-	if err := w.sound(); err != nil {
-		return err
-	}
-	w.conn.ahead.forgetAll()
-	err := w.conn.run("BEGIN IMMEDIATE")
-	w.noteFailure(err)
-	return err
-}
-
-// sound returns an error if the store is damaged, or its log may have frames of a failed commit.
-func (w *writer) sound() error {
 	if err := w.s.undamaged(); err != nil {
 		return err
 	}
@@ -39,7 +28,10 @@ func (w *writer) sound() error {
 				Text: "writes are refused until the disk has confirmed that a failed commit was removed from the log: check the disk"}
 		}
 	}
-	return nil
+	w.conn.ahead.forgetAll()
+	err := w.conn.run("BEGIN IMMEDIATE")
+	w.noteFailure(err)
+	return err
 }
 
 // undamaged returns an error if the store is damaged.
@@ -53,8 +45,8 @@ func (s *Store) undamaged() error {
 // conclude runs COMMIT. An error other than CodeUncertain means that nothing is stored,
 // even after a crash.
 func (w *writer) conclude() error {
-	if damage := w.s.damaged.Load(); damage != nil {
-		return errors.Join(*damage, w.conn.run("ROLLBACK"))
+	if err := w.s.undamaged(); err != nil {
+		return errors.Join(err, w.conn.run("ROLLBACK"))
 	}
 	err := w.conn.run("COMMIT")
 	if err == nil {

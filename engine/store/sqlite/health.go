@@ -12,8 +12,8 @@ import (
 // because only a write detects a disk that is full or read-only. Damage is
 // reported for good, although other pages may still be readable.
 func (s *Store) Check(ctx context.Context) error {
-	if damage := s.damaged.Load(); damage != nil {
-		return *damage
+	if err := s.undamaged(); err != nil {
+		return err
 	}
 	err := s.Read(ctx, func(snapshot store.Snapshot) error {
 		_, err := snapshot.(*view).conn.number("SELECT count(*) FROM (SELECT 1 FROM changes LIMIT 1)")

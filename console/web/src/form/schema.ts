@@ -268,8 +268,8 @@ export function every(root: Schema, schemas: unknown[], found = new Set<Schema>(
   return found;
 }
 
-/** properties returns the properties that an object can have, under any condition, with their schemas. */
-export function properties(root: Schema, schemas: unknown[]): Map<string, unknown[]> {
+/** propertySchemas returns the properties that an object can have, under any condition, with their schemas. */
+export function propertySchemas(root: Schema, schemas: unknown[]): Map<string, unknown[]> {
   const found = new Map<string, unknown[]>();
   for (const s of every(root, schemas)) {
     for (const [name, schema] of Object.entries(s.properties ?? {})) found.set(name, [...(found.get(name) ?? []), schema]);
