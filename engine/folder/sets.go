@@ -48,7 +48,8 @@ type Server struct {
 	Name   string `json:"name"`
 	Set    int64  `json:"set"`
 	Digest string `json:"digest"`
-	// Since is when it began to serve the set, and Seen when it last showed that it runs.
+	// Since is when it began to serve the set, and Seen when it last showed that it runs, by
+	// the clock of the store.
 	Since time.Time `json:"since"`
 	Seen  time.Time `json:"seen"`
 }
@@ -64,11 +65,14 @@ type Sets struct {
 // ErrNoSet reports that the store does not have the files of a set.
 var ErrNoSet = errors.New("the store does not keep it")
 
-// Known returns the sets and the servers of a store; it judges by the clock of this machine
-// which servers run.
+// Known returns the sets and the servers of a store.
 func Known(ctx context.Context, s store.Store) (Sets, error) {
+	now, err := s.Now(ctx)
+	if err != nil {
+		return Sets{}, err
+	}
 	sets, err := readSets(ctx, s)
-	now, own := time.Now(), isOwn(s)
+	own := isOwn(s)
 	sets.settle(now, func(r Server) bool { return !own && now.Sub(r.Seen) > goneAfter })
 	return sets, err
 }
@@ -170,15 +174,16 @@ func (r *Register) Keep(ctx context.Context, digest string, files *Recorder) (Se
 		content, large = files.Packed()
 	}
 	sets, err := r.change(ctx, func(tx store.Tx, sets *Sets, server *Server) error {
+		now := server.Seen.Truncate(time.Millisecond)
 		if server.Digest != digest {
-			server.Since = server.Seen
+			server.Since = now
 		}
 		server.Digest = digest
 		last := len(sets.Sets) - 1
 		if last >= 0 && sets.Sets[last].Digest == digest {
 			return nil
 		}
-		added := Set{Number: 1, Digest: digest, Time: server.Seen, Bytes: len(content), Unkept: large != nil}
+		added := Set{Number: 1, Digest: digest, Time: now, Bytes: len(content), Unkept: large != nil}
 		if last >= 0 {
 			added.Number = sets.Sets[last].Number + 1
 		}
@@ -222,9 +227,13 @@ func (r *Register) change(ctx context.Context, do func(store.Tx, *Sets, *Server)
 	defer r.mu.Unlock()
 	var server Server
 	now := time.Now()
+	seen, err := r.store.Now(ctx)
+	if err != nil {
+		return Sets{}, err
+	}
 	sets, err := changeSets(ctx, r.store, func(tx store.Tx, sets *Sets) error {
 		server = *r.noted.Load()
-		server.Seen = now.UTC().Truncate(time.Millisecond)
+		server.Seen = seen.UTC()
 		if err := do(tx, sets, &server); err != nil {
 			return err
 		}

@@ -194,6 +194,32 @@ func TestGoneServers(t *testing.T) {
 	}
 }
 
+// clocked is a store whose clock is ahead of that of this machine.
+type clocked struct {
+	store.Store
+	ahead time.Duration
+}
+
+func (c *clocked) Now(ctx context.Context) (time.Time, error) {
+	now, err := c.Store.Now(ctx)
+	return now.Add(c.ahead), err
+}
+
+// TestClocksOfServers: a server whose clock is behind, as seen from the store, is known for as
+// long as another one.
+func TestClocksOfServers(t *testing.T) {
+	s := &clocked{openShared(t), time.Hour}
+	if _, err := NewRegister(s, "a").Keep(t.Context(), "x", nil); err != nil {
+		t.Fatal(err)
+	}
+	for passed, want := range map[time.Duration]int{0: 1, goneAfter - time.Minute: 1, goneAfter + time.Minute: 0} {
+		s.ahead = time.Hour + passed
+		if sets, err := Known(t.Context(), s); len(sets.Servers) != want || err != nil {
+			t.Errorf("after %v the servers are %v, %v", passed, sets.Servers, err)
+		}
+	}
+}
+
 // TestNumberDoesNotWait: the number of the set is read while the store is slow.
 func TestNumberDoesNotWait(t *testing.T) {
 	r := NewRegister(openShared(t), "a")

@@ -113,6 +113,10 @@ type Store interface {
 	// Write, and CodeConflict if the progress is not at its expected revision.
 	Load(ctx context.Context, p *Portion, l Loading) error
 
+	// Now returns the time of a clock that all processes with the store share. It may be
+	// some seconds late.
+	Now(ctx context.Context) (time.Time, error)
+
 	// Check returns an error when the store cannot serve reads and writes at
 	// present. It is cheap and changes no record.
 	Check(ctx context.Context) error

@@ -14,6 +14,17 @@ import (
 	"marquee/engine/store/mongo/record"
 )
 
+// Now implements store.Store. A second lasts as long as the clock of the primary is behind the
+// time of the cluster: the ordinals tell its times apart.
+func (s *Store) Now(ctx context.Context) (time.Time, error) {
+	var at bson.Timestamp
+	err := s.inTerm(ctx, func(ctx context.Context) (err error) {
+		at, err = s.clusterTime(ctx)
+		return err
+	})
+	return time.Unix(int64(at.T), int64(at.I)), err
+}
+
 // clusterTime returns the current time of the cluster.
 func (s *Store) clusterTime(ctx context.Context) (bson.Timestamp, error) {
 	session, now, err := s.present(ctx)

@@ -11,5 +11,8 @@ func (s *Store) Settle(ctx context.Context, _ time.Time) error {
 	return s.observe(ctx, s.writer.submit(ctx, func(*transaction) error { return nil }))
 }
 
+// Now implements store.Store.
+func (s *Store) Now(context.Context) (time.Time, error) { return time.Now(), nil }
+
 // Serial implements store.Store.
 func (s *Store) Serial() bool { return true }

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -13,6 +14,30 @@ func (c *checked) Settle(ctx context.Context, at time.Time) error {
 	err := c.Store.Settle(ctx, at)
 	fault(c.t, "Settle", err)
 	return err
+}
+
+func (c *checked) Now(ctx context.Context) (time.Time, error) {
+	now, err := c.Store.Now(ctx)
+	fault(c.t, "Now", err)
+	return now, err
+}
+
+// testNow proves that the clock of the store advances, also with writes.
+func testNow(t *testing.T, h Harness) {
+	f := open(t, h)
+	var last time.Time
+	for i := range 3 {
+		now, err := f.s.Now(f.ctx)
+		f.must(err)
+		if now.Before(last) || now.Before(time.Now().Add(-time.Minute)) || now.After(time.Now().Add(time.Minute)) {
+			f.Errorf("it is %v after %v", now, last)
+		}
+		last = now
+		f.put(things, newRecord(fmt.Sprint(i), `{}`))
+	}
+	if now, err := f.s.Now(f.ctx); !now.After(last) || err != nil {
+		f.Errorf("after a write it is %v, after %v, %v", now, last, err)
+	}
 }
 
 // testSettle proves that Settle waits for running transactions, and that their

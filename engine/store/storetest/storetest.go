@@ -72,6 +72,7 @@ func Run(t *testing.T, h Harness) {
 		{"Rewrite", testRewrite},
 		{"Retention", testRetention},
 		{"Settle", testSettle},
+		{"Now", testNow},
 		{"Load", testLoad},
 		{"Life", testLife},
 		{"Blobs", testBlobs},
