@@ -94,6 +94,7 @@ func TestMain(m *testing.M) {
 func start(path string) {
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.WSURLReadTimeout(time.Minute),
 		chromedp.Flag("disable-dev-shm-usage", false), chromedp.Flag("ignore-certificate-errors", true), // of servers that tests start
+		chromedp.Flag("enable-blink-features", "ComputedAccessibilityInfo"), // computedRole and computedName, which screen readers are told
 		// As browsers with a screen do, a frame that is not trusted has a process of its own.
 		chromedp.Flag("site-per-process", true), chromedp.Flag("enable-features", "NetworkServiceInProcess,IsolateSandboxedIframes"))
 	if os.Getuid() == 0 {

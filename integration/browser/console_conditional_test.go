@@ -21,7 +21,7 @@ func TestConsoleConditional(t *testing.T) {
 	c.show("/networks/main/list/cars", "input[name=username]")
 	c.signIn(marqueetest.Password)
 	c.await(`!!document.querySelector(".count")`)
-	x := &screen{t, c.ctx, c.s}
+	x := newScreen(t, c.ctx, c.s)
 	take := func(name, content string) {
 		t.Helper()
 		c.click("Import")

@@ -29,7 +29,7 @@ func TestConsoleLists(t *testing.T) {
 	c.show(tripList, "input[name=username]")
 	c.signIn(marqueetest.Password)
 	c.shows("Ayr Bonn Dover")
-	x := &screen{t, c.ctx, c.s}
+	x := newScreen(t, c.ctx, c.s)
 	c.filters(x)
 	c.whereAsText(x)
 	c.views(x)

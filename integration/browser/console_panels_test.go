@@ -61,7 +61,7 @@ func creative(t *testing.T, part string) (*console, *screen) {
 	c.show("/networks/main/object/creatives/picture", "input[name=username]")
 	c.signIn(marqueetest.Password)
 	c.open(part)
-	return c, &screen{t, c.ctx, c.s}
+	return c, newScreen(t, c.ctx, c.s)
 }
 
 // item returns what the page says of an upload.
@@ -91,7 +91,7 @@ func TestConsoleUploads(t *testing.T) {
 	form := x.node(0, "picture", "form")
 	x.write(x.node(form, "Name", "textbox"), "Renamed")
 	x.press(form, "Save")
-	x.node(0, "Saved.", "StaticText")
+	x.says("Saved.")
 	c.await(`document.querySelector("main h1").innerText === "Renamed"`)
 	if sent := c.text("ul.files"); !strings.Contains(sent, "small.png") || strings.Contains(sent, "Cancelled") {
 		t.Errorf("after a save, the uploads are: %s", sent)
@@ -216,7 +216,7 @@ func TestFormReferenceBelow(t *testing.T) {
 			evaluate[string](t, x.ctx, `document.querySelector("[role=listbox]:not([hidden]) [role=option]").dispatchEvent(new MouseEvent("mousedown", {bubbles: true, cancelable: true})); ""`)
 		}
 		x.press(form, "Save")
-		x.node(0, "Saved.", "StaticText")
+		x.says("Saved.")
 		x.expectParameters(path, asset)
 		x.press(form, "Open image beside the form")
 		x.node(0, "banner.png", "heading")
@@ -301,7 +301,7 @@ func TestFormLive(t *testing.T) {
 	before := evaluate[int](t, x.ctx, requests)
 	x.write(x.node(form, "Weight", "textbox"), "2")
 	x.press(form, "Save")
-	x.node(0, "Saved.", "StaticText")
+	x.says("Saved.")
 	x.await(fmt.Sprintf("%s >= %d", requests, before+2)) // the save, and a look at what has changed, which may come first
 	if evaluate[bool](t, x.ctx, notice) {
 		t.Errorf("what the user has saved is shown as a change of somebody else: %s", x.text())
@@ -315,7 +315,7 @@ func TestFormLive(t *testing.T) {
 	}
 	x.press(0, "Compare with yours")
 	x.press(0, "Save the result")
-	x.node(0, "Saved.", "StaticText")
+	x.says("Saved.")
 	x.expectObject(path, map[string]any{"note": "mine", "weight": int64(3)})
 
 	x.write(x.node(0, "Note", "textbox"), "kept")
@@ -362,7 +362,7 @@ func TestFormConflictValues(t *testing.T) {
 		x.press(0, "Theirs: "+field, "radio")
 	}
 	x.press(0, "Save the result")
-	x.node(0, "Saved.", "StaticText")
+	x.says("Saved.")
 	if sent := x.sent(); strings.Contains(sent[len(sent)-1].Body, "key") || strings.Contains(sent[len(sent)-1].Body, "pin") || !strings.Contains(sent[len(sent)-1].Body, "bottom") {
 		t.Errorf("sent %v", sent)
 	}

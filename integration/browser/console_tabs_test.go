@@ -18,7 +18,7 @@ func (x *screen) tab() *screen {
 	if err := chromedp.Do(ctx, chromedp.EmulateViewport(1280, 900)); err != nil {
 		x.t.Fatal(err)
 	}
-	return &screen{x.t, ctx, x.s}
+	return newScreen(x.t, ctx, x.s)
 }
 
 // TestConsoleTabs: another tab has the session of the first one. Neither overwrites what the other has saved;
@@ -37,11 +37,11 @@ func TestConsoleTabs(t *testing.T) {
 	two.write(two.node(second, "Note", "textbox"), "of the second")
 	two.write(two.node(second, "Weight", "textbox"), "2")
 	two.press(second, "Save")
-	two.node(0, "Saved.", "StaticText")
+	two.says("Saved.")
 	one.press(first, "Save")
 	one.press(0, "Yours: Note", "radio")
 	one.press(0, "Save the result")
-	one.node(0, "Saved.", "StaticText")
+	one.says("Saved.")
 	one.expectObject(path, map[string]any{"note": "of the first", "weight": int64(2)})
 
 	one.write(one.node(0, "Note", "textbox"), "typed before the end")
@@ -57,7 +57,7 @@ func TestConsoleTabs(t *testing.T) {
 		t.Errorf("what was typed is %q now", note)
 	}
 	one.press(one.node(0, "Parcel", "form"), "Save")
-	one.node(0, "Saved.", "StaticText")
+	one.says("Saved.")
 	one.expectObject(path, map[string]any{"note": "typed before the end"})
 	if sent := one.sent(); sent[len(sent)-1].Body != `{"note":"typed before the end"}` {
 		t.Errorf("sent %v", sent)

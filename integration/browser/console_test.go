@@ -340,7 +340,7 @@ func TestConsoleOffline(t *testing.T) {
 	c.show("/networks/main/list/orders", "input[name=username]")
 	c.signIn(marqueetest.Password)
 	c.await(`document.querySelectorAll("main tbody tr").length === 3`)
-	x := &screen{t, c.ctx, c.s}
+	x := newScreen(t, c.ctx, c.s)
 	x.offline(true)
 	orders(c.s, 4)
 	evaluate[string](t, c.ctx, `document.querySelector(".count button").click(); ""`)

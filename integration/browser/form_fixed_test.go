@@ -34,7 +34,7 @@ func TestFormFixed(t *testing.T) {
 		}
 		x.write(x.node(form, "Note", "textbox"), "noted")
 		x.press(form, "Save")
-		x.node(0, "Saved.", "StaticText")
+		x.says("Saved.")
 		if sent := x.sent(); sent[0].Body != `{"note":"noted"}` {
 			t.Errorf("sent %v", sent)
 		}
@@ -72,7 +72,7 @@ func TestFormSecrets(t *testing.T) {
 	}
 	x.write(x.node(form, "Owner", "textbox"), "Bea")
 	x.press(form, "Save")
-	x.node(0, "Saved.", "StaticText")
+	x.says("Saved.")
 	x.write(x.node(form, "Pin", "textbox"), "pin-of-now")
 	x.press(form, "Save")
 	x.await(`sent.length === 2 && [...document.querySelectorAll("main [role=status]")].some(e => e.innerText === "Saved.")`)

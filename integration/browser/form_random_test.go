@@ -79,7 +79,7 @@ func (r *randomForm) single() sort {
 			if layout == "" {
 				text = fmt.Sprint(value)
 			}
-			x.setTime(x.node(in, label, "Date", "DateTime", "textbox"), text)
+			x.setTime(x.node(in, label, "date", "datetime-local", "textbox"), text)
 		}
 	}
 	switch r.IntN(22) {

@@ -2,17 +2,13 @@ package browser
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/chromedp/cdproto/accessibility"
 	"github.com/chromedp/cdproto/cdp"
-	"github.com/chromedp/cdproto/dom"
-	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
@@ -29,8 +25,18 @@ type screen struct {
 	s   *marqueetest.Server
 }
 
+// newScreen has the browser keep what it tells screen readers: otherwise it makes that again for each
+// question, and sometimes does not end.
+func newScreen(t *testing.T, ctx context.Context, s *marqueetest.Server) *screen {
+	t.Helper()
+	if _, err := chromedp.Call(ctx, accessibility.Enable, cdp.Empty{}); err != nil {
+		t.Fatal(err)
+	}
+	return &screen{t, ctx, s}
+}
+
 // within is an element in which others are looked for; zero is the page.
-type within = cdp.BackendNodeID
+type within int
 
 // patience is how long an element is waited for.
 const patience = 8 * time.Second
@@ -42,7 +48,7 @@ func onConsole(t *testing.T, options marquee.Options) *screen {
 	c.run(chromedp.Navigate(c.s.URL + "/console/"))
 	c.signIn(marqueetest.Password)
 	c.visible("header .who")
-	return &screen{t, c.ctx, c.s}
+	return newScreen(t, c.ctx, c.s)
 }
 
 // await waits for an expression of the page to be true.
@@ -74,6 +80,18 @@ func (x *screen) show(path string) {
 	} ""`)
 }
 
+// visit leads to another page of the console, which show has opened, as its links do.
+func (x *screen) visit(path string) {
+	x.t.Helper()
+	evaluate[string](x.t, x.ctx, fmt.Sprintf(`window.confirm = () => true; sent.length = 0; {
+		const link = document.createElement("a");
+		link.href = %q;
+		document.body.append(link);
+		link.click();
+		link.remove();
+	} ""`, "/console/networks/"+marqueetest.Network+path))
+}
+
 // request is one that the console has sent.
 type request struct {
 	Method, Path, Body string
@@ -85,41 +103,42 @@ func (x *screen) sent() []request {
 	return evaluate[[]request](x.t, x.ctx, "window.sent")
 }
 
+// reader finds elements of the page by what screen readers are told of them, and remembers them by
+// their numbers. It is put into a page when something is looked for there first. Inputs of dates and times,
+// which have no role of ARIA, have their type.
+const reader = `(window.reader ??= {
+	elements: [document],
+	find(within, label, roles) {
+		const found = [...this.elements[within].querySelectorAll("*:not(option)")].filter(e => roles.includes(e.computedRole || e.type) && e.computedName === label);
+		return found.map(e => this.elements.includes(e) ? this.elements.indexOf(e) : this.elements.push(e) - 1);
+	},
+})`
+
+// lookFor returns such elements as soon as there are some, or after a time none.
+func (x *screen) lookFor(in within, label string, roles []string, patience time.Duration) (found []within, err error) {
+	expression := fmt.Sprintf(`new Promise(done => {
+		const until = Date.now() + %d
+		const look = () => { const found = %s.find(%d, %s, %s); if (found.length > 0 || Date.now() >= until) done(found); else setTimeout(look, 2) }
+		look()
+	})`, patience.Milliseconds(), reader, in, jsonText(label), jsonText(roles))
+	return chromedp.Run(x.ctx, chromedp.Evaluate[[]within](expression, chromedp.EvalAwaitPromise))
+}
+
 // nodes returns the elements with one of the roles, and a label.
-func (x *screen) nodes(in within, label string, roles ...string) (found []within) {
+func (x *screen) nodes(in within, label string, roles ...string) []within {
 	x.t.Helper()
-	err := chromedp.Do(x.ctx, chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
-		from := in
-		if from == 0 {
-			document, err := cdp.Call(ctx, t, dom.GetDocument, dom.GetDocumentParams{})
-			if err != nil {
-				return err
-			}
-			from = document.Root.BackendNodeID
-		}
-		answer, err := cdp.Call(ctx, t, accessibility.QueryAXTree, accessibility.QueryAXTreeParams{BackendNodeID: from, AccessibleName: label})
-		for _, node := range answer.Nodes {
-			var role string
-			if node.Role != nil {
-				_ = json.Unmarshal(node.Role.Value, &role)
-			}
-			if !node.Ignored && node.BackendDOMNodeID != in && slices.Contains(roles, role) {
-				found = append(found, node.BackendDOMNodeID)
-			}
-		}
-		return err
-	}))
-	if err != nil && !strings.Contains(err.Error(), "find node") && !strings.Contains(err.Error(), "No node") {
+	found, err := x.lookFor(in, label, roles, 0)
+	if err != nil {
 		x.t.Fatalf("%s %q: %v", roles, label, err)
 	}
 	return found
 }
 
-// node waits for an element.
+// node waits for an element, also while the page is loaded again.
 func (x *screen) node(in within, label string, roles ...string) within {
 	x.t.Helper()
 	for until := time.Now().Add(patience); time.Now().Before(until); {
-		if found := x.nodes(in, label, roles...); len(found) > 0 {
+		if found, err := x.lookFor(in, label, roles, time.Until(until)); err == nil && len(found) > 0 {
 			return found[0]
 		}
 	}
@@ -128,32 +147,21 @@ func (x *screen) node(in within, label string, roles ...string) within {
 	return 0
 }
 
+// says waits for a message, such as that an object has been saved.
+func (x *screen) says(message string) {
+	x.t.Helper()
+	x.await(fmt.Sprintf(`[...document.querySelectorAll("[role=status]")].some(e => e.innerText === %s)`, jsonText(message)))
+}
+
 // call calls a function on an element.
 func (x *screen) call(on within, function string, arguments ...any) string {
 	x.t.Helper()
-	var out string
-	err := chromedp.Do(x.ctx, chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
-		resolved, err := cdp.Call(ctx, t, dom.ResolveNode, dom.ResolveNodeParams{BackendNodeID: on})
-		if err != nil {
-			return err
-		}
-		params := runtime.CallFunctionOnParams{FunctionDeclaration: function, ObjectID: resolved.Object.ObjectID, ReturnByValue: new(true), UserGesture: new(true), AwaitPromise: new(true)}
-		for _, argument := range arguments {
-			text, err := json.Marshal(argument)
-			if err != nil {
-				return err
-			}
-			params.Arguments = append(params.Arguments, &runtime.CallArgument{Value: text})
-		}
-		answer, err := cdp.Call(ctx, t, runtime.CallFunctionOn, params)
-		if err == nil && answer.ExceptionDetails != nil {
-			err = fmt.Errorf("%s: %v", function, answer.ExceptionDetails)
-		}
-		if err == nil && len(answer.Result.Value) > 0 {
-			_ = json.Unmarshal(answer.Result.Value, &out)
-		}
-		return err
-	}))
+	list := ""
+	for _, argument := range arguments {
+		list += ", " + jsonText(argument)
+	}
+	out, err := chromedp.Run(x.ctx, chromedp.Evaluate[string](fmt.Sprintf("(async () => String(await (%s).call(%s.elements[%d]%s) ?? ''))()", function, reader, on, list),
+		chromedp.EvalAwaitPromise, func(p *runtime.EvaluateParams) { p.UserGesture = new(true) }))
 	if err != nil {
 		x.t.Fatal(err)
 	}
@@ -172,14 +180,7 @@ func (x *screen) press(in within, label string, roles ...string) {
 // write replaces what is in a text field.
 func (x *screen) write(on within, text string) {
 	x.t.Helper()
-	x.call(on, "function() { this.focus(); this.select?.(); }")
-	err := chromedp.Do(x.ctx, chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
-		_, err := cdp.Call(ctx, t, input.InsertText, input.InsertTextParams{Text: text})
-		return err
-	}))
-	if err != nil {
-		x.t.Fatal(err)
-	}
+	x.call(on, `function(text) { this.focus(); this.select?.(); document.execCommand(text === "" ? "delete" : "insertText", false, text); }`, text)
 }
 
 // choose takes the option of a select with a text.

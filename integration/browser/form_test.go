@@ -59,10 +59,11 @@ func TestForms(t *testing.T) {
 	}
 	c := onConsole(t, marquee.Options{Schemas: files})
 	makeTargets(c.s)
+	c.show("/list/targets")
 	for _, path := range slices.Sorted(maps.Keys(types)) {
 		fields := types[path]
 		t.Run(path, func(t *testing.T) {
-			x := &screen{t, c.ctx, c.s}
+			x := newScreen(t, c.ctx, c.s)
 			x.randomObject(r, path, fields)
 			if t.Failed() {
 				screenshot(t, c.ctx, "form-"+path+".png")
@@ -83,7 +84,7 @@ func makeTargets(s *marqueetest.Server) {
 
 func (x *screen) randomObject(r *randomForm, path string, fields []field) {
 	x.t.Helper()
-	x.show("/new/" + path)
+	x.visit("/new/" + path)
 	object := map[string]any{}
 	for _, f := range fields {
 		object[f.name] = f.sort.make()
@@ -105,11 +106,11 @@ func (x *screen) randomObject(r *randomForm, path string, fields []field) {
 	for reflect.DeepEqual(value, object[f.name]) {
 		value = f.sort.make()
 	}
-	x.show("/object/" + path + "/" + id)
+	evaluate[string](x.t, x.ctx, `sent.length = 0; ""`)
 	form = x.node(0, object["name"].(string), "form")
 	f.sort.enter(x, form, inWords(f.name), value)
 	x.press(form, "Save")
-	x.node(0, "Saved.", "StaticText")
+	x.says("Saved.")
 	sent := x.sent()
 	if len(sent) != 1 || sent[0].Headers["If-Match"] == "" || sent[0].Headers["Idempotency-Key"] == "" {
 		x.t.Fatalf("the change of %s was sent as %v", f.name, sent)
