@@ -9,13 +9,14 @@ import (
 )
 
 // carSchema has properties that depend on the kind of a car, one of them within an object.
-const carSchema = `{"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object", "title": "Car", "x-resource": {"path": "cars"},
+const carSchema = `{"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object", "title": "Car", "x-resource": {"path": "cars", "index": ["load"], "columns": ["name", "seats"]},
 	"properties": {"name": {"type": "string"}, "kind": {"enum": ["VAN", "BUS"]}, "pin": {"type": "string", "x-secret": true}, "box": {"type": "object", "properties": {"wide": {"type": "boolean"}},
 		"dependentSchemas": {"wide": {"properties": {"width": {"type": "number"}}}}}}, "required": ["name", "kind"],
-	"oneOf": [{"properties": {"kind": {"const": "VAN"}, "load": {"type": "integer"}}, "required": ["load"]}, {"properties": {"kind": {"const": "BUS"}, "seats": {"type": "integer"}}}]}`
+	"oneOf": [{"properties": {"kind": {"const": "VAN"}, "load": {"type": "integer"}, "size": {"enum": ["S", "M"]}}, "required": ["load"]},
+		{"properties": {"kind": {"const": "BUS"}, "seats": {"type": "integer"}, "size": {"enum": ["M", "L"]}, "twin": {"x-ref": "cars"}}}]}`
 
-// TestConsoleConditional: properties that a schema has under a condition are imported, and put back;
-// a secret cannot be.
+// TestConsoleConditional: properties that a schema has under a condition are imported, put back, shown in columns,
+// filtered by and changed in many objects; a secret is not put back.
 func TestConsoleConditional(t *testing.T) {
 	c := openConsole(t, marquee.Options{Schemas: fstest.MapFS{"cars.json": {Data: []byte(carSchema)}}})
 	c.show("/networks/main/list/cars", "input[name=username]")
@@ -47,4 +48,38 @@ func TestConsoleConditional(t *testing.T) {
 	evaluate[string](t, c.ctx, `document.querySelector("dialog[open] .primary").click(); ""`)
 	x.await(`!document.querySelector("dialog[open]")`)
 	x.expectObject(car, map[string]any{"load": int64(3), "box": map[string]any{"wide": true, "width": 1.5}, "pin": "1234"})
+
+	x.show("/list/cars?orderBy=id")
+	c.await(heads + ` === "Name,Seats" && document.querySelector("main tbody").innerText.includes("40")`)
+	c.unfold()
+	x.choose(x.node(0, "Add a column", "combobox"), "Load")
+	c.await(heads + ` === "Name,Seats,Load" && document.querySelector("main tbody tr").innerText.endsWith("3")`)
+	x.press(0, "Add a condition")
+	property := x.node(0, "Property", "combobox")
+	if offered := x.options(property); offered != "Load, Created by, Changed by, Twin, Created, Changed" {
+		t.Errorf("conditions are offered on %s", offered)
+	}
+	x.choose(property, "Load")
+	x.write(x.node(0, "Value of Load", "textbox"), "3")
+	x.press(0, "Apply")
+	c.shows("A")
+
+	x.press(0, "Select the rows of this page", "checkbox")
+	c.click("Change them")
+	c.visible("select[name=property]")
+	for property, label := range map[string]string{"load": "Load", "size": "Size"} {
+		c.choose("select[name=property]", property)
+		x.node(0, label, "textbox", "combobox")
+	}
+	x.write(x.node(x.node(0, "Change 1 objects", "form"), "Load", "textbox"), "3")
+	size := x.node(0, "Size", "combobox")
+	if offered := x.options(size); offered != "Not set, S, M, L" {
+		t.Errorf("sizes are %s", offered)
+	}
+	x.choose(size, "S")
+	c.click("Try without writing")
+	c.await(`document.querySelector(".many")?.innerText.includes("1 of 1: 1 accepted")`)
+	c.click("Change 1 objects")
+	c.await(`document.querySelector(".many")?.innerText.includes("1 of 1: 1 written")`)
+	x.expectObject(car, map[string]any{"kind": "VAN", "load": int64(3), "size": "S"})
 }

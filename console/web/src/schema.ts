@@ -1,6 +1,7 @@
 // What the service says of its types and networks: everything that is shown is made from it.
 import { signal } from "@preact/signals";
 import { api, schemasDigest, type Answer } from "./api";
+import { membersOf, propertySchemas } from "./form/schema";
 import { t, visible } from "./texts";
 
 /** A type as the service lists it for the caller. */
@@ -116,11 +117,11 @@ const common = (): Property[] => [
 
 export const warningsName = "validationWarnings";
 
-/** The properties and common fields of a type, by name. */
+/** The properties, under any condition, and common fields of a type, by name. */
 export function propertiesOf(schema: Schema): Map<string, Property> {
   const found = new Map<string, Property>();
   for (const property of common()) found.set(property.name, property);
-  for (const [name, written] of Object.entries<Schema>(schema.properties ?? {})) {
+  for (const [name, written] of membersOf(schema, schema)) {
     const inner = resolved(schema, written);
     found.set(name, { name, title: visible(written.title ?? worded(name)), description: inner.description, ...kindOf(schema, inner) });
   }
@@ -131,7 +132,7 @@ export function propertiesOf(schema: Schema): Map<string, Property> {
 /** The property that names an object. */
 export function labelOf(schema: Schema): string {
   const label = schema["x-resource"]?.label ?? "name";
-  return schema.properties?.[label] ? label : "id";
+  return propertySchemas(schema, [schema]).has(label) ? label : "id";
 }
 
 /** The columns of a list that names none. */

@@ -2,7 +2,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { api, pathOf } from "./api";
 import { Heading, titleOf } from "./app";
-import { propertySchemas } from "./form/schema";
+import { membersOf } from "./form/schema";
 import { useAnswer, useSchema } from "./hooks";
 import { to } from "./router";
 import { propertiesOf, resolved, schemaOf, types, worded, type Schema, type TypeInfo } from "./schema";
@@ -49,8 +49,8 @@ function About(props: { network: string; type: string; schema: Schema; count?: n
   const { schema, network } = props;
   const resource: Schema = schema["x-resource"] ?? {};
   const required = new Set<string>(schema.required ?? []);
-  const members: Record<string, Schema> = Object.fromEntries([...propertySchemas(schema, [schema])].map(([name, [first]]) => [name, first as Schema]));
-  const properties = [...propertiesOf({ ...schema, properties: { ...schema.properties, ...members } }).values()].filter(({ name }) => members[name]);
+  const members = membersOf(schema, schema);
+  const properties = [...propertiesOf(schema).values()].filter(({ name }) => members.has(name));
   const permissions = { write: resource.permission, ...resource.permissions };
   const facts: string[] = [
     ...(props.count === undefined ? [] : [t(props.count === 1 ? "type.one" : "type.count", { count: props.count.toLocaleString() })]),
@@ -108,7 +108,7 @@ function About(props: { network: string; type: string; schema: Schema; count?: n
                   )}
                   {required.has(property.name) && `, ${t("type.required")}`}
                   {!schema.properties?.[property.name] && `, ${t("type.conditional")}`}
-                  {rulesOf(resolved(schema, members[property.name])).map((rule) => (
+                  {rulesOf(resolved(schema, members.get(property.name))).map((rule) => (
                     <div class="hint" key={rule}>
                       <Text text={rule} />
                     </div>
@@ -247,7 +247,7 @@ function referring(root: Schema, target: string): string[] {
     const ref = inner["x-ref"];
     if ((typeof ref === "string" ? ref : ref?.type) === target) found.push(path);
     if (ref || depth > maxDepth) return;
-    for (const [name, member] of Object.entries<Schema>(inner.properties ?? {})) walk(member, path ? `${path}.${name}` : name, depth + 1);
+    for (const [name, member] of membersOf(root, inner)) walk(member, path ? `${path}.${name}` : name, depth + 1);
     if (inner.items && typeof inner.items === "object") walk(inner.items, `${path}[]`, depth + 1);
     if (inner.additionalProperties && typeof inner.additionalProperties === "object") walk(inner.additionalProperties, `${path}.*`, depth + 1);
   };

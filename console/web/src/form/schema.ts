@@ -277,6 +277,27 @@ export function propertySchemas(root: Schema, schemas: unknown[]): Map<string, u
   return found;
 }
 
+/** membersOf returns the properties that an object can have, each with one schema: what holds under every condition, or
+ * else what conditions declare, as alternatives if that is of several types. */
+export function membersOf(root: Schema, schema: Schema): Map<string, Schema> {
+  const always: Schema = flat(root, schema).properties;
+  const found = new Map<string, Schema>();
+  for (const [name, declared] of propertySchemas(root, [schema])) {
+    const types = new Map<string, Schema>();
+    for (const one of (own(always, name) === undefined ? declared : [own(always, name)]) as Schema[]) {
+      const { schema: s, type } = shapeOf(root, one, undefined, [], new Map());
+      const key = s["x-ref"] ? "reference" : type ?? (s.enum ? typeof s.enum[0] : "");
+      const before = types.get(key);
+      if (!before || (before.enum && !s.enum)) types.set(key, s.enum ? s : one);
+      else if (before.enum) types.set(key, { ...before, enum: [...new Set([...before.enum, ...s.enum])] });
+    }
+    if (types.size > 1) types.delete(""); // which only restricts the others
+    const oneOf = [...types.values()];
+    found.set(name, oneOf.length === 1 ? oneOf[0]! : { title: oneOf.find(({ title }) => title)?.title, oneOf });
+  }
+  return found;
+}
+
 /** masked returns a value with a text in place of each secret within it, whose schema may be any of several. */
 export function masked(root: Schema, schemas: unknown[], value: Json | undefined, text: string): Json | undefined {
   const all = [...every(root, schemas)];

@@ -1,7 +1,7 @@
 // Values in the cells of CSV, by the schema of their property.
 
 import { integer, parseJson } from "../exact";
-import { Schema, itemSchema, label, propertySchemas, shapeOf, target, type Choices } from "../form/schema";
+import { Schema, itemSchema, label, membersOf, shapeOf, target, type Choices } from "../form/schema";
 import { Json, JsonObject, isObject, own, put } from "../form/value";
 import { explain, type Message } from "../texts";
 import { defused, plain } from "./csv";
@@ -18,9 +18,8 @@ export interface Place {
 /** places lists the properties that can be written, also those under a condition, and the members of objects among them. */
 export function places(root: Schema): Place[] {
   const found: Place[] = [];
-  const add = (schema: unknown, before: string, words: string, depth: number) => {
-    for (const [name, declared] of propertySchemas(root, [schema])) {
-      const written = declared.find((one) => shapeOf(root, one, undefined, [], none).type) ?? declared[0];
+  const add = (schema: Schema, before: string, words: string, depth: number) => {
+    for (const [name, written] of membersOf(root, schema)) {
       const inner = shapeOf(root, written, undefined, [], none);
       const s = inner.schema;
       if (s.readOnly || s["x-derived"] || s["x-sequence"] || name.includes(".")) continue;

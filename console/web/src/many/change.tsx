@@ -8,7 +8,7 @@ import { visible } from "../form/change";
 import { Field } from "../form/field";
 import { Form, FormContext, notes } from "../form/model";
 import { withCommon } from "../form/saving";
-import { Schema, label, shapeOf } from "../form/schema";
+import { Schema, label, membersOf, shapeOf } from "../form/schema";
 import "../form/texts";
 import { JsonObject, drafts, own, pointer, put } from "../form/value";
 import { to } from "../router";
@@ -44,7 +44,7 @@ interface Props {
 function settable(schema: Schema): Schema {
   const whole = withCommon(schema, false);
   const properties: Schema = {};
-  for (const [name, written] of Object.entries<Schema>(whole.properties)) {
+  for (const [name, written] of membersOf(whole, whole)) {
     const shape = shapeOf(whole, written, undefined, [name], new Map());
     const s = shape.schema;
     if (s.readOnly || s["x-derived"] || s["x-sequence"] || s["x-immutable"] || name === schema["x-resource"]?.parent) continue;

@@ -1,1 +1,0 @@
-import{f as r}from"./chunk-6LA7GWSK.js";import"./chunk-2VKZIKPP.js";import{h as m}from"./chunk-E5KWVTN7.js";import{b as o,s as e}from"./chunk-BX4BRP42.js";o(e(r,{}),document.getElementById("console"));m();
