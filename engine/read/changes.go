@@ -449,7 +449,7 @@ func (f *feeding) objects(ctx context.Context, s store.Snapshot, v changesView, 
 
 // event renders an event.
 func (f *feeding) event(v changesView, c *shownChange, object []byte) (Event, error) {
-	position := f.seal(c.at)
+	position := f.sealEvent(c.at)
 	w := renderer{v: v.view, out: []byte{'{'}, first: true}
 	w.text("position", position)
 	w.text("type", c.t.Served().Name)

@@ -157,7 +157,7 @@ func (p *historyRun) render(ctx context.Context, s store.Snapshot, paging query.
 	})
 	next := ""
 	if more {
-		next = p.v.e.sealCursor(mark, &query.Position{ID: p.q.After}, paging.Page+1)
+		next = p.v.e.sealCursor(mark, &query.Position{ID: p.q.After}, paging.Page+1, cursorBlock)
 	}
 	return p.finish(next), err
 }

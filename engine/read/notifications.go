@@ -70,7 +70,7 @@ func (p *notifications) render(ctx context.Context, s store.Snapshot, paging que
 	})
 	next := ""
 	if more {
-		next = p.v.e.sealCursor(mark, &query.Position{Key: int64(p.q.AfterIndex), ID: p.q.After}, paging.Page+1)
+		next = p.v.e.sealCursor(mark, &query.Position{Key: int64(p.q.AfterIndex), ID: p.q.After}, paging.Page+1, cursorBlock)
 	}
 	return p.finish(next), err
 }

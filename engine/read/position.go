@@ -93,11 +93,16 @@ func (e *Reader) Noted(caller *access.Caller, network, position string, doubt bo
 	if doubt {
 		c.at.Key = strings.TrimRight(key, certain+doubtful) + doubtful // which a page before may have noted
 	}
-	return e.sealCursor(mark, &c.at, c.page), nil
+	return e.sealCursor(mark, &c.at, c.page, feedBlock), nil
 }
 
 // certain and doubtful end the keys of positions, which thus have the same length.
 const certain, doubtful = ".", "?"
+
+// The lengths of encrypted positions are multiples of these. That of a store's position may depend
+// on the network of the last change, so that there is room for the longest ids unless the reader
+// knows the network.
+const feedBlock, eventBlock = 640, 64
 
 // positions seals the positions of a feed. Those of the store are the same for all callers, and
 // count what others write, so that callers get them encrypted. They hold for one caller and feed,
@@ -145,12 +150,18 @@ func (e *Reader) Rights(caller *access.Caller, f Feed) string {
 	return hex.EncodeToString(digest[:16])
 }
 
-func (p positions) seal(at string) string {
+// seal seals a position behind changes of any network.
+func (p positions) seal(at string) string { return p.sealIn(feedBlock, at) }
+
+// sealEvent seals the position of a change of the feed's network.
+func (p positions) sealEvent(at string) string { return p.sealIn(eventBlock, at) }
+
+func (p positions) sealIn(block int, at string) string {
 	doubt := certain
 	if p.doubt {
 		doubt = doubtful
 	}
-	return p.e.sealCursor(p.mark, &query.Position{Key: p.feed + p.rights + doubt, ID: at}, p.since)
+	return p.e.sealCursor(p.mark, &query.Position{Key: p.feed + p.rights + doubt, ID: at}, p.since, block)
 }
 
 // open returns the position of the store, and RightsChanged if the caller has other rights than

@@ -64,10 +64,10 @@ func EndCursors(ctx context.Context, s store.Store) error {
 }
 
 // sealCursor returns the cursor of a position that openCursor accepts with the same mark, which
-// names the list, its parameters and the caller.
-func (e *Reader) sealCursor(mark string, at *query.Position, page int) string {
+// names the list, its parameters and the caller. The length of the plain text is a multiple of a block.
+func (e *Reader) sealCursor(mark string, at *query.Position, page, block int) string {
 	text := document.Append(nil, map[string]any{"k": at.Key, "i": at.ID, "p": int64(page)})
-	for len(text)%cursorBlock != 0 {
+	for len(text)%block != 0 {
 		text = append(text, ' ')
 	}
 	nonce := make([]byte, e.cursors.NonceSize())

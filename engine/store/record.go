@@ -112,7 +112,8 @@ func Beyond(prefix string) string { return prefix + "\U0010FFFF" }
 
 // Change records one write of a record.
 type Change struct {
-	// Position is the place of the change in commit order. It is opaque.
+	// Position is the place of the change in commit order. It is opaque. Its length may depend on
+	// that of the network.
 	Position string
 	Time     time.Time
 	Network  string

@@ -1,7 +1,6 @@
 package mongo
 
 import (
-	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/hex"
@@ -42,9 +41,7 @@ type position struct {
 	token bson.Raw
 }
 
-// String returns the position in the form that clients keep. The token of a change is longer than
-// that of a time without one, and has the network, so that positions are filled up to one length:
-// encrypted ones would otherwise show that the last change was one of another network.
+// String returns the position in the form that clients keep.
 func (p position) String() string {
 	text := hexTime(p.horizon) + "."
 	if p.repeats {
@@ -55,14 +52,21 @@ func (p position) String() string {
 	} else {
 		text += "." + encodeToken(p.token)
 	}
-	return text + strings.Repeat(filling, max(0, positionLength-len(text)))
+	return text
+}
+
+// of returns the position of a change, whose length depends only on the network: the token counts
+// the changes of the transaction, which may have been those of several callers.
+func (p position) of(network string) string {
+	text := p.String()
+	return text + strings.Repeat(filling, max(0, positionLength+base64.RawURLEncoding.EncodedLen(len(network))-len(text)))
 }
 
 const (
 	// repeating is the prefix of positions after a fallback.
 	repeating = "r"
-	// positionLength is enough for networks with the longest ids.
-	positionLength, filling = 560, "~"
+	// positionLength is enough without the id of a network.
+	positionLength, filling = 168, "~"
 	// compact is the prefix of tokens that have nothing but their data, in hexadecimal digits.
 	compact = "."
 )
@@ -70,7 +74,7 @@ const (
 func encodeToken(token bson.Raw) string {
 	text, _ := token.Lookup("_data").StringValueOK()
 	data, err := hex.DecodeString(text)
-	if again := tokenOf(data); err == nil && bytes.Equal(again, token) {
+	if alone := len(token) == len(tokenOf(nil))+len(text); err == nil && alone && !strings.ContainsAny(text, "abcdef") {
 		return compact + base64.RawURLEncoding.EncodeToString(data)
 	}
 	return base64.RawURLEncoding.EncodeToString(token)
@@ -210,7 +214,7 @@ type follower struct {
 }
 
 func (f *follower) take(c store.Change) {
-	c.Position = f.at.String()
+	c.Position = f.at.of(c.Network)
 	f.found = append(f.found, c)
 	f.size += c.Size()
 }

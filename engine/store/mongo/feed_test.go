@@ -2,6 +2,7 @@ package mongo
 
 import (
 	"context"
+	"encoding/base64"
 	"fmt"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/event"
 
+	"marquee/engine/document"
 	"marquee/engine/store"
 	"marquee/engine/store/mongo/record"
 	"marquee/integration/mongodb"
@@ -168,5 +170,42 @@ func TestFeedOfFormerlyRewritten(t *testing.T) {
 	changes, _, err := s.Changes(t.Context(), begin, 10)
 	if err != nil || len(changes) != 1 || string(changes[0].Fields) != "[]" {
 		t.Fatalf("the feed has %v: %v", changes, err)
+	}
+}
+
+// TestPositionLength checks that the length of the position of a change depends only on its network.
+func TestPositionLength(t *testing.T) {
+	s := openTest(t, Options{URI: mongodb.URI(t)})
+	position, err := s.End(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, network := range []string{"a", strings.Repeat("b", document.MaxIDBytes)} {
+		changes := make([]store.Change, 300)
+		for i := range changes {
+			changes[i] = faultChange(store.Key{Network: network, ID: fmt.Sprint(i)}, 1)
+		}
+		if err := s.Write(t.Context(), func(tx store.Tx) error { return tx.Append(t.Context(), changes) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lengths := map[string]map[int]int{}
+	for n := 0; n < 600; {
+		changes, next, err := s.Changes(t.Context(), position, 1000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range changes {
+			if lengths[c.Network] == nil {
+				lengths[c.Network] = map[int]int{}
+			}
+			lengths[c.Network][len(c.Position)]++
+		}
+		n, position = n+len(changes), next
+	}
+	for network, of := range lengths {
+		if len(of) != 1 || of[positionLength+base64.RawURLEncoding.EncodedLen(len(network))] == 0 {
+			t.Errorf("positions of the network %.10s have lengths %v", network, of)
+		}
 	}
 }

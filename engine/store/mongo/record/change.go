@@ -9,42 +9,62 @@ import (
 	"marquee/engine/store"
 )
 
-// storedChange is a stored change. Ids are ordered: a transaction's changes
-// come after those that it has seen.
-type storedChange struct {
-	ID         struct{ Network, ID string } `bson:"_id"`
-	Time       bson.DateTime
-	Collection string
-	Object     string
-	// Feed holds the object of a FeedOnly change.
-	Feed     struct{ Collection, Object string }
-	Revision int64
-	Version  int64
-	User     string
-	Fields   bson.RawValue
-	Cause    bson.RawValue
-	Owner    string
-	Notices  bson.RawValue
+// Change decodes a stored change, whose position in the history is its id. Ids are ordered: a
+// transaction's changes come after those that it has seen.
+func Change(raw bson.Raw) (c store.Change, err error) {
+	err = changeMembers(&c, raw)
+	c.Revision = cmp.Or(c.Revision, c.Version)
+	return c, err
 }
 
-// Change decodes a stored change, whose position in the history is its id.
-func Change(raw bson.Raw) (store.Change, error) {
-	var c storedChange
-	if err := bson.Unmarshal(raw, &c); err != nil {
-		return store.Change{}, err
+// changeMembers decodes members of a change, or those of a member that is a document.
+func changeMembers(c *store.Change, doc []byte) error {
+	for rest := members(doc); len(rest) > 1; {
+		name, kind, value, next, err := element(rest)
+		if err != nil {
+			return err
+		}
+		rest = next
+		ok := true
+		switch string(name) {
+		case FieldID:
+			err = changeMembers(c, value)
+		case "network":
+			c.Network, ok = text(kind, value)
+		case "id":
+			c.Position, ok = text(kind, value)
+		case "time":
+			c.Time, ok = instant(kind, value)
+		case "feed": // the object of a FeedOnly change
+			c.FeedOnly = true
+			err = changeMembers(c, value)
+		case "collection":
+			c.Collection, ok = text(kind, value)
+		case "object":
+			c.ID, ok = text(kind, value)
+		case FieldRevision:
+			c.Revision, ok = integer(kind, value)
+		case FieldVersion:
+			c.Version, ok = integer(kind, value)
+		case "user":
+			c.User, ok = text(kind, value)
+		case "fields":
+			c.Fields, err = jsonOf(kind, value)
+		case "cause":
+			c.Cause, err = jsonOf(kind, value)
+		case "owner":
+			c.Owner, ok = text(kind, value)
+		case "notices":
+			c.Notices, err = jsonOf(kind, value)
+		}
+		if err == nil && !ok {
+			err = &foreignError{kind: kind}
+		}
+		if err != nil {
+			return within(err, string(name))
+		}
 	}
-	fields, err := jsonOf(c.Fields)
-	if err != nil {
-		return store.Change{}, err
-	}
-	cause, err := jsonOf(c.Cause)
-	if err != nil {
-		return store.Change{}, err
-	}
-	notices, err := jsonOf(c.Notices)
-	return store.Change{Position: c.ID.ID, Time: c.Time.Time().UTC(), Network: c.ID.Network, Collection: cmp.Or(c.Collection, c.Feed.Collection), ID: cmp.Or(c.Object, c.Feed.Object),
-		Revision: cmp.Or(c.Revision, c.Version), Version: c.Version, User: c.User, FeedOnly: c.Feed.Object != "",
-		Owner: c.Owner, Fields: fields, Cause: cause, Notices: notices}, err
+	return nil
 }
 
 // OfCollections is the condition that a change belongs to one of some
@@ -54,13 +74,9 @@ func OfCollections(before string, collections []string) bson.E {
 	return bson.E{Key: "$or", Value: bson.A{bson.D{{Key: before + "collection", Value: in}}, bson.D{{Key: before + "feed.collection", Value: in}}}}
 }
 
-// jsonOf returns a value as JSON, nil when it is absent.
-func jsonOf(value bson.RawValue) ([]byte, error) {
-	if value.IsZero() {
-		return nil, nil
-	}
-	w := jsonWriter{}
-	err := w.value(bsoncore.Type(value.Type), value.Value)
+func jsonOf(kind bsoncore.Type, value []byte) ([]byte, error) {
+	w := jsonWriter{out: make([]byte, 0, len(value)+len(value)/4)}
+	err := w.value(kind, value)
 	return w.out, err
 }
 
