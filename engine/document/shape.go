@@ -298,7 +298,11 @@ func UnescapeToken(token string) string {
 
 // Lookup returns the value at a JSON Pointer, nil if there is none.
 func Lookup(value any, pointer string) any {
-	for _, token := range strings.Split(pointer, "/")[1:] {
+	_, tokens, nested := strings.Cut(pointer, "/")
+	if !nested {
+		return value
+	}
+	for token := range strings.SplitSeq(tokens, "/") {
 		switch v := value.(type) {
 		case map[string]any:
 			value = v[UnescapeToken(token)]
