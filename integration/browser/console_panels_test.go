@@ -110,16 +110,23 @@ func TestConsoleUploads(t *testing.T) {
 	}
 }
 
-// TestConsoleUploadQueue: whatever becomes of one upload, the next ones are sent, and each has its result.
+// TestConsoleUploadQueue: whatever becomes of one upload, the next ones are sent, and each has its result. Names of files
+// are text.
 func TestConsoleUploadQueue(t *testing.T) {
 	c, _ := creative(t, "Files")
 	c.await(`document.querySelector("main").innerText.includes("No files yet.")`)
 	evaluate[string](t, c.ctx, `{ const send = XMLHttpRequest.prototype.send; XMLHttpRequest.prototype.send = function (body) { XMLHttpRequest.prototype.send = send; throw new Error("provoked") } } ""`)
 	small := picture(t, 30, 20)
-	c.uploads("first.png", small, "bad.txt", "neither a picture nor a page", "last.png", picture(t, 31, 20))
-	c.await(`[...document.querySelectorAll("ul.files a")].some(e => e.innerText === "last.png")`)
-	if said := c.text("ul.files"); !strings.Contains(said, "first.png The file could not be sent.") || !strings.Contains(said, "bad.txt") || strings.Contains(said, "last.png") {
+	bad, last := strings.Repeat("bad ", 60)+".txt", `javascript:window.hit=1 <b onclick=hit=1>.png`
+	c.uploads(trap+".png", small, bad, "neither a picture nor a page", last, picture(t, 31, 20))
+	c.await(fmt.Sprintf(`[...document.querySelectorAll("ul.files a")].some(e => e.innerText === %q)`, last))
+	if said := c.text("ul.files"); !strings.Contains(said, seen+".png The file could not be sent.") || !strings.Contains(said, bad) || strings.Contains(said, last) {
 		t.Errorf("the results are %s", said)
+	}
+	c.wide(360, 740)
+	c.within(360, "files with long names")
+	if evaluate[bool](t, c.ctx, `window.hit !== undefined || !!document.querySelector("ul.files b, ul.files [src=x], ul.files [href^=javascript]")`) {
+		t.Error("the name of a file is more than text")
 	}
 }
 

@@ -7,7 +7,8 @@ import { address, allowed, navigate, pageOf, to, type Page } from "./router";
 import { loadTypes, manages, networks, types, type Named, type TypeInfo } from "./schema";
 import { SignInAgain, SignInPage } from "./signin";
 import { shortcutsShown, Shortcuts, useShortcuts } from "./shortcuts";
-import { explain, t, visible } from "./texts";
+import { brief, explain, t, visible } from "./texts";
+import { Text } from "./values";
 import { ListPage } from "./list";
 import { OverviewPage } from "./overview";
 
@@ -121,7 +122,7 @@ function Shown(props: { page: Page }) {
 export function Heading(props: { text: string }) {
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
-    document.title = `${visible(props.text)} · ${t("app.name")}`;
+    document.title = `${brief(props.text)} · ${t("app.name")}`;
   }, [props.text]);
   useEffect(() => {
     if (shownBefore) heading.current?.focus({ preventScroll: true });
@@ -129,7 +130,7 @@ export function Heading(props: { text: string }) {
   }, []);
   return (
     <h1 ref={heading} tabIndex={-1}>
-      <bdi>{visible(props.text)}</bdi>
+      <Text text={props.text} />
     </h1>
   );
 }
@@ -183,7 +184,7 @@ function Menu(props: { network: string; page: Page }) {
               {members.map(({ type, title }) => (
                 <li key={type}>
                   <a href={to.list(network, type)} aria-current={type === open ? (page.kind === "list" ? "page" : "true") : undefined}>
-                    <bdi>{visible(title || type)}</bdi>
+                    <bdi>{brief(title || type)}</bdi>
                   </a>
                 </li>
               ))}
@@ -196,4 +197,4 @@ function Menu(props: { network: string; page: Page }) {
 }
 
 /** The title of a type, or its path while it is not known. */
-export const titleOf = (type: string) => visible(types.value.find((one) => one.type === type)?.title || type);
+export const titleOf = (type: string) => brief(types.value.find((one) => one.type === type)?.title || type);

@@ -5,7 +5,7 @@ import { useAnswer } from "./hooks";
 import { lazy } from "./lazy";
 import { address, to } from "./router";
 import { types } from "./schema";
-import { explain, t, type Message } from "./texts";
+import { brief, explain, t, type Message } from "./texts";
 import { Messages, Plain, Text, Time } from "./values";
 
 const PutBack = lazy(() => import("./putback").then((m) => m.PutBack));
@@ -116,7 +116,7 @@ function One(props: { network: string; entry: Entry; onChange?: () => void }) {
   return (
     <>
       <a href={to.object(network, type, idOf(entry))}>
-        <bdi>{titleOf(type)}</bdi> <Text text={entry.object.id} max={60} />
+        <bdi>{titleOf(type)}</bdi> <bdi>{brief(entry.object.id, 60)}</bdi>
       </a>{" "}
       <span class="what">{explain({ ...entry, text: t(`history.${entry.code}`) === `history.${entry.code}` ? entry.text : t(`history.${entry.code}`) })}</span>
       <p class="by">
@@ -125,7 +125,7 @@ function One(props: { network: string; entry: Entry; onChange?: () => void }) {
           <>
             {" · "}
             <a href={to.object(network, "users", entry.user.id)}>
-              <Text text={entry.user.name || entry.user.id} max={60} />
+              <bdi>{brief(entry.user.name || entry.user.id, 60)}</bdi>
             </a>
           </>
         )}

@@ -11,7 +11,7 @@ import { Picker } from "./picker";
 import { address, navigate, to } from "./router";
 import { defaultColumns, filterable, labelOf, propertiesOf, sortable, types, warningsName, type Property, type Schema } from "./schema";
 import { Pick, selected, SelectionBar } from "./selection";
-import { t } from "./texts";
+import { brief, t } from "./texts";
 import { Messages, Text, Value } from "./values";
 import { Views } from "./views";
 
@@ -236,14 +236,14 @@ function Table(props: { network: string; type: string; schema: Schema; columns: 
                 <tr key={row.id} class={row.objectState === "HIDDEN" ? "hidden" : ""}>
                   {selects !== null && (
                     <td>
-                      <Pick list={selects} rows={[named(row)]} label={t("selection.row", { name: named(row).name })} />
+                      <Pick list={selects} rows={[named(row)]} label={t("selection.row", { name: brief(named(row).name) })} />
                     </td>
                   )}
                   {columns.map((column) =>
                     column.name === head ? (
                       <th key={column.name} scope="row">
                         <a href={objectAddress(network, type, row, query.get("parent"))}>
-                          <Text text={String(row[column.name] ?? row.id)} max={80} />
+                          <bdi>{brief(String(row[column.name] ?? row.id), 80)}</bdi>
                         </a>
                         {reasons?.has(row.id) && (
                           <p class="fault">

@@ -16,7 +16,8 @@ import { lazy } from "./lazy";
 import { Panels } from "./module";
 import { guard, navigate, to } from "./router";
 import { types } from "./schema";
-import { t, visible } from "./texts";
+import { brief, t, visible } from "./texts";
+import { Text } from "./values";
 
 const ReferredBy = lazy(() => import("./type").then((m) => m.ReferredBy));
 const NewToken = lazy(() => import("./admin/token").then((m) => m.NewToken));
@@ -161,8 +162,8 @@ function FormView(props: EditorProps & { opened: Opened }) {
   return (
     <>
       <div class={form.beside.value ? "form besides" : "form"}>
-        {beside ? <h2 tabIndex={-1} ref={heading} dir="auto">{visible(title)}</h2> : <Heading text={title} />}
-        {!form.isNew && <p class="unit"><bdi>{visible(form.schema.value.title ?? type)}</bdi> · <bdi>{visible(object.id)}</bdi> · {t("form.updated", { time: new Date(object.updateTime).toLocaleString(), user: userOf(object) })} · <a href={to.history(network, type, object.id)}>{t("history.title")}</a></p>}
+        {beside ? <h2 tabIndex={-1} ref={heading} dir="auto"><Text text={title} plain /></h2> : <Heading text={title} />}
+        {!form.isNew && <p class="unit"><bdi>{brief(form.schema.value.title ?? type)}</bdi> · <bdi>{visible(object.id)}</bdi> · {t("form.updated", { time: new Date(object.updateTime).toLocaleString(), user: userOf(object) })} · <a href={to.history(network, type, object.id)}>{t("history.title")}</a></p>}
         {form.schema.value !== read && <div role="alert" class="warning"><p>{t("form.schema.changed")}</p>{gone.length > 0 && <p>{t("form.schema.lost", { fields: gone.join(", ") })}</p>}</div>}
         {!form.isNew && !beside && <Panels version={opened.etag} place={{ type, network, id: opened.id!, object }} />}
         {other.value !== null && !busy.value && !clash.value && (
@@ -174,7 +175,7 @@ function FormView(props: EditorProps & { opened: Opened }) {
         {clash.value ? (
           <ConflictView merge={clash.value.merge} user={userOf(clash.value.theirs)} resolve={(result) => settle(clash.value!, result)} back={back} />
         ) : (
-          <form noValidate onSubmit={(event) => event.preventDefault()} aria-label={title}
+          <form noValidate onSubmit={(event) => event.preventDefault()} aria-label={brief(title)}
             onKeyDown={(event) => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) void submit(); }}>
             <Summary form={form} refer={summary} />
             <div class="fields" inert={busy.value && form.isNew}>{fields}</div>
@@ -209,13 +210,13 @@ function Summary({ form, refer }: { form: Form; refer: RefObject<HTMLDivElement 
           <ul>
             {faults.map(({ at, message }) => {
               const labels = at === "" ? "" : form.place(steps(at)).labels.join(" › ") + ": ";
-              const text = <bdi>{labels}{named(form, message)}</bdi>;
-              return <li>{at === "" ? text : <button type="button" class="link" onClick={() => form.reveal(at)}>{text}</button>}</li>;
+              const text = labels + named(form, message);
+              return <li>{at === "" ? <Text text={text} /> : <button type="button" class="link" onClick={() => form.reveal(at)}><bdi>{brief(text)}</bdi></button>}</li>;
             })}
           </ul>
         </div>
       )}
-      {general.map((message) => <p class="warning" dir="auto">{named(form, message)}</p>)}
+      {general.map((message) => <p class="warning" dir="auto"><Text text={named(form, message)} plain /></p>)}
     </>
   );
 }

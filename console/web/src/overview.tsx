@@ -5,8 +5,8 @@ import { Entries, idOf, type Entry } from "./history";
 import { useAnswer } from "./hooks";
 import { to } from "./router";
 import { networks } from "./schema";
-import { t } from "./texts";
-import { Messages, Text, Time } from "./values";
+import { brief, t } from "./texts";
+import { Messages, Time } from "./values";
 
 /** How many changes are read, and how many of them and of the caller's objects are shown. */
 const [read, shown] = [100, 8];
@@ -45,7 +45,7 @@ export function OverviewPage(props: { network: string }) {
             {work.map((entry) => (
               <li key={entry.object.url}>
                 <a href={to.object(network, String(entry.params?.type), idOf(entry))}>
-                  {titleOf(String(entry.params?.type))} <Text text={entry.object.id} max={60} />
+                  {titleOf(String(entry.params?.type))} <bdi>{brief(entry.object.id, 60)}</bdi>
                 </a>
                 {", "}
                 <Time value={entry.time} />

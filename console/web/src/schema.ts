@@ -2,7 +2,7 @@
 import { signal } from "@preact/signals";
 import { api, schemasDigest, type Answer } from "./api";
 import { membersOf, propertySchemas } from "./form/schema";
-import { t, visible } from "./texts";
+import { brief, t } from "./texts";
 
 /** A type as the service lists it for the caller. */
 export interface TypeInfo {
@@ -123,7 +123,7 @@ export function propertiesOf(schema: Schema): Map<string, Property> {
   for (const property of common()) found.set(property.name, property);
   for (const [name, written] of membersOf(schema, schema)) {
     const inner = resolved(schema, written);
-    found.set(name, { name, title: visible(written.title ?? worded(name)), description: inner.description, ...kindOf(schema, inner) });
+    found.set(name, { name, title: brief(written.title ?? worded(name)), description: inner.description, ...kindOf(schema, inner) });
   }
   found.set(warningsName, { name: warningsName, kind: "list", title: t("field.warnings") });
   return found;

@@ -137,6 +137,7 @@ const texts: Record<string, string> = {
   "history.audit.object.created": "was created.",
   "history.audit.object.updated": "was changed.",
   "history.audit.object.removed": "was removed.",
+  "history.notification.warning.appeared": "has a new warning:",
   "history.version": "version {{version}}",
   "history.field": "1 field",
   "history.fields": "{{count}} fields",
@@ -256,5 +257,8 @@ function fill(text: string, params: Params): string {
 export function visible(text: string): string {
   return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]/g, (c) => `⟨U+${c.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`);
 }
+
+/** The beginning of a name, where no more of it can be shown, such as in a link. */
+export const brief = (name: string, most = 200) => visible(name.length > most ? name.slice(0, most) + "…" : name);
 
 const shown = (value: unknown) => (typeof value === "string" ? value : Array.isArray(value) && value.every((v) => typeof v !== "object") ? value.join(", ") : JSON.stringify(value));

@@ -1,20 +1,20 @@
 // Values of objects, as text whatever they contain.
 import { useState } from "preact/hooks";
-import { explain, t, visible, type Message } from "./texts";
+import { brief, explain, t, visible, type Message } from "./texts";
 import { to } from "./router";
 import type { Property } from "./schema";
 
 /** How much of a text is shown at once. */
 const maxShown = 300;
 
-/** A text that may be long, cut with a way to see more of it. */
-export function Text(props: { text: string; max?: number }) {
+/** A text that may be long, cut with a way to see more of it. Of a paragraph, whose direction it has, it is a plain part. */
+export function Text(props: { text: string; max?: number; plain?: boolean }) {
   const first = props.max ?? maxShown;
   const [shown, show] = useState(first);
-  if (props.text.length <= first) return <bdi>{visible(props.text)}</bdi>;
+  const text = visible(props.text.slice(0, Math.max(shown, first)));
   return (
     <>
-      <bdi>{visible(props.text.slice(0, shown))}</bdi>
+      {props.plain ? text : <bdi>{text}</bdi>}
       {shown < props.text.length && (
         <>
           {"… "}
@@ -45,7 +45,7 @@ export function Reference(props: { network: string; type: string; value: any }) 
   const name = String(value?.name || id);
   return value?.url ? (
     <a href={to.object(network, type, id)}>
-      <Text text={name} max={80} />
+      <bdi>{brief(name, 80)}</bdi>
     </a>
   ) : (
     <Text text={name} max={80} />

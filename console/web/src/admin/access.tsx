@@ -6,7 +6,7 @@ import { failure } from "../form/saving";
 import { useAnswer, useSchema } from "../hooks";
 import { address, navigate, to } from "../router";
 import { manages, permissions, resolved, types } from "../schema";
-import { t } from "../texts";
+import { brief, t } from "../texts";
 import { Messages, Text } from "../values";
 import { Matrix, type Row } from "./matrix";
 import "./texts";
@@ -203,7 +203,7 @@ function Teams(props: { network: string; teams: Team[] }) {
         {teams.map((team) => (
           <li key={team.id}>
             <a href={to.object(network, "teams", team.id)}>
-              <Text text={team.name} max={80} />
+              <bdi>{brief(team.name, 80)}</bdi>
             </a>
             {": "}
             {(team.users ?? []).length === 0 ? t("access.team.empty") : <Text text={(team.users ?? []).map((user) => user.name ?? user.id).join(", ")} max={300} />}

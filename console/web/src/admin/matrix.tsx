@@ -1,7 +1,7 @@
 // A table of check boxes, whose changes are saved row by row.
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { guard } from "../router";
-import { t, visible } from "../texts";
+import { brief, t, visible } from "../texts";
 import { Text } from "../values";
 
 export interface Row {
@@ -94,7 +94,7 @@ export function Matrix(props: Props) {
               <tr key={row.id}>
                 <th scope="row">
                   <a href={row.url}>
-                    <Text text={row.name} max={60} />
+                    <bdi>{brief(row.name, 60)}</bdi>
                   </a>
                   {row.note && (
                     <div class="hint">

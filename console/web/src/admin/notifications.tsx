@@ -24,7 +24,7 @@ export function NotificationsPage(props: { network: string }) {
           <p class="count" role="status">
             {t("notifications.count", { count: answer.body.totalCount.toLocaleString() })}
           </p>
-          <Entries network={network} entries={answer.body.results.map((note: any) => ({ ...note, text: t("notifications.warned"), code: "", cause: note.warning }))} />
+          <Entries network={network} entries={answer.body.results.map((note: any) => ({ ...note, cause: note.warning }))} />
           <nav class="pages" aria-label={t("list.pages")}>
             {cursor && (
               <a class="button" href={to.notifications(network)}>

@@ -47,7 +47,6 @@ add({
 
   "notifications.hint": "Warnings that have appeared on objects that you created, the newest first.",
   "notifications.count": "{{count}} notifications",
-  "notifications.warned": "has a new warning:",
 
   "health.ready": "The service works.",
   "health.notes": "The service works, and needs attention:",

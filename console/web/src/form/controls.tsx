@@ -3,7 +3,7 @@
 import { useSignal } from "@preact/signals";
 import { integer } from "../exact";
 import { permissions } from "../schema";
-import { t, visible } from "../texts";
+import { brief, t, visible } from "../texts";
 import { Text as Shown } from "../values";
 import type { ControlProps } from "./field";
 import { Form, useForm, useValue } from "./model";
@@ -54,10 +54,11 @@ function Typed(props: ControlProps) {
   const breaks = value.includes("\r\n") ? "\r\n" : "\n"; // of which a text area makes the latter
   const write = (text: string) => form.set(path, text === "" ? emptied(props) : text.replaceAll("\n", breaks));
   if (value.length > longest && !whole.value) {
+    const rest = t("form.whole", { length: value.length.toLocaleString() });
     return (
       <div class="cut">
-        <p dir="auto">{value.slice(0, 1000)}…</p>
-        <button type="button" id={attributes.id} onClick={() => (whole.value = true)}>{t("form.whole", { length: value.length })}</button>
+        <p dir="auto">{visible(value.slice(0, 1000))}…</p>
+        <button type="button" id={attributes.id} aria-label={`${rest}: ${props.label}`} onClick={() => (whole.value = true)}>{rest}</button>
       </div>
     );
   }
@@ -118,7 +119,7 @@ export function Check(props: ControlProps) {
   );
 }
 
-const named = (value: Json) => (value === null ? t("form.null") : visible(typeof value === "object" ? JSON.stringify(value) : String(value)));
+const named = (value: Json) => (value === null ? t("form.null") : brief(typeof value === "object" ? JSON.stringify(value) : String(value)));
 
 interface Option {
   value: Json;

@@ -2,7 +2,8 @@
 // its schema.
 
 import type { ComponentChildren, JSX } from "preact";
-import { explain, t, visible } from "../texts";
+import { explain, t } from "../texts";
+import { Text as Shown } from "../values";
 import { Check, Choice, DateTime, Duration, Fixed, Number_, Secret, Several, Text } from "./controls";
 import { Group } from "./group";
 import { JsonText } from "./json";
@@ -104,8 +105,8 @@ export function Field(props: FieldProps): JSX.Element | null {
   );
   const about = (
     <>
-      {hint(shape) && <p class="hint" id={id + "-hint"} dir="auto">{hint(shape)}</p>}
-      {reason && <p class="hint reason" id={id + "-reason"} dir="auto">{reason}</p>}
+      {hint(shape) && <p class="hint" id={id + "-hint"} dir="auto"><Shown text={hint(shape)} plain /></p>}
+      {reason && <p class="hint reason" id={id + "-reason"} dir="auto"><Shown text={reason} plain /></p>}
       {noted && <Notes path={path} id={id + "-notes"} />}
     </>
   );
@@ -151,7 +152,7 @@ function hint(shape: Shape): string {
   if (!s.readOnly) parts.push(...bounds(s));
   if (s.default !== undefined && s.default !== null && !["object", "boolean"].includes(typeof s.default)) parts.push(t("form.default", { value: String(s.default) }));
   if (typeof s["x-default"] === "string" && !s.readOnly) parts.push(t("form.default." + s["x-default"]));
-  return visible(parts.join(" "));
+  return parts.join(" ");
 }
 
 const bound = { minimum: "least", maximum: "most", exclusiveMinimum: "above", exclusiveMaximum: "below", multipleOf: "multiple", minItems: "items.least", maxItems: "items.most" };
@@ -167,8 +168,8 @@ function Notes({ path, id }: { path: Path; id: string }) {
   return (
     <div class="notes" id={id}>
       {draft && <p class="fault">{draft.reason}</p>}
-      {(form.faults.value.get(at) ?? []).map((message) => <p class="fault" dir="auto">{named(form, message)}</p>)}
-      {(form.warnings.value.get(at) ?? []).map((message) => <p class="warning" dir="auto">{named(form, message)}</p>)}
+      {(form.faults.value.get(at) ?? []).map((message) => <p class="fault" dir="auto"><Shown text={named(form, message)} plain /></p>)}
+      {(form.warnings.value.get(at) ?? []).map((message) => <p class="warning" dir="auto"><Shown text={named(form, message)} plain /></p>)}
     </div>
   );
 }

@@ -4,7 +4,7 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { expression } from "../pattern";
-import { t, visible } from "../texts";
+import { brief, t } from "../texts";
 import { ControlProps, Field, Required } from "./field";
 import { blank } from "./list";
 import { isBlank, useDerived, useForm } from "./model";
@@ -116,7 +116,7 @@ function Entries({ path, shape, reason }: { path: Path; shape: Shape; reason?: s
     <div class="entries">
       {names.map((entry) => (
         <div class="item" key={entry}>
-          <Field path={[...path, entry]} schema={memberSchema(shape, entry)} label={visible(entry)} place="entry" reason={reason} />
+          <Field path={[...path, entry]} schema={memberSchema(shape, entry)} label={brief(entry)} place="entry" reason={reason} />
           {!reason && <button type="button" onClick={() => { form.set([...path, entry], undefined); form.moved(path); }}>{t("form.remove.label", { label: entry })}</button>}
         </div>
       ))}

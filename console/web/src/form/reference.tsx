@@ -4,7 +4,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { api, pathOf } from "../api";
-import { explain, t, visible } from "../texts";
+import { brief, explain, t, visible } from "../texts";
 import { types } from "../schema";
 import { Picker } from "../picker";
 import { Name, nameKey } from "./change";
@@ -198,7 +198,7 @@ export function Reference(props: ControlProps) {
       <ul id={list} role="listbox" aria-label={props.label} hidden={found.value === null}>
         {(found.value ?? []).map((one, i) => (
           <li id={`${list}-${i}`} key={one.id} role="option" aria-selected={i === active.value} dir="auto" onMouseDown={(event) => { event.preventDefault(); choose(one); }}>
-            {visible(one.name)}{one.name !== one.id && <span class="unit"> {visible(one.id)}</span>}
+            {brief(one.name)}{one.name !== one.id && <span class="unit"> {visible(one.id)}</span>}
           </li>
         ))}
       </ul>

@@ -2,7 +2,7 @@
 // together, and alternatives are chosen.
 
 import { expression } from "../pattern";
-import { visible } from "../texts";
+import { brief, visible } from "../texts";
 import { hasType, matches } from "./match";
 import { Json, Path, equal, isObject, own, pointer, put } from "./value";
 
@@ -330,14 +330,14 @@ export function target(shape: Shape): Target | undefined {
 
 /** label returns the name of a property in words. */
 export function label(name: string, schema: unknown): string {
-  if (isObject(schema) && typeof schema.title === "string") return visible(schema.title);
+  if (isObject(schema) && typeof schema.title === "string") return brief(schema.title);
   const words = name.replace(/([a-z0-9])([A-Z])/g, "$1 $2").replace(/([A-Z]+)([A-Z][a-z])/g, "$1 $2").replace(/[_-]+/g, " ").split(" ");
   return visible(words.map((word, i) => (i === 0 ? word.charAt(0).toUpperCase() + word.slice(1) : /^[A-Z]+$/.test(word) ? word : word.toLowerCase())).join(" "));
 }
 
 /** branchName names an alternative: by its title, its values, or its type. */
 export function branchName(root: Schema, branch: Schema): string {
-  return visible(nameOf(root, branch));
+  return brief(nameOf(root, branch));
 }
 
 function nameOf(root: Schema, branch: Schema): string {

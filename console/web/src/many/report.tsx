@@ -2,7 +2,7 @@
 
 import { useEffect, useLayoutEffect, useMemo } from "preact/hooks";
 import { guard } from "../router";
-import { explain, t, type Message } from "../texts";
+import { brief, explain, t, type Message } from "../texts";
 import { Messages, Text } from "../values";
 import type { Noted, Operation, Transactions } from "./batch";
 
@@ -60,7 +60,7 @@ function List<O>({ title, kind, notes, named }: { title: string; kind: string; n
           const { text, href } = named(operation);
           return (
             <li key={i}>
-              {href ? <a href={href} target="_blank" rel="noopener"><Text text={text} max={80} /></a> : <Text text={text} max={80} />}: <Text text={reasons(messages)} />
+              {href ? <a href={href} target="_blank" rel="noopener"><bdi>{brief(text, 80)}</bdi></a> : <Text text={text} max={80} />}: <Text text={reasons(messages)} />
             </li>
           );
         })}

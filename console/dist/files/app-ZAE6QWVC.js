@@ -1,1 +1,0 @@
-import{f as r}from"./chunk-OD3Z6UBG.js";import"./chunk-62GL3BTK.js";import{g as m}from"./chunk-I3IQOK3X.js";import{b as o,s as e}from"./chunk-BX4BRP42.js";o(e(r,{}),document.getElementById("console"));m();
