@@ -1,6 +1,7 @@
 package browser
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -76,13 +77,15 @@ func (c *console) checked(selector string) bool {
 	return evaluate[bool](c.t, c.ctx, "document.querySelector('"+selector+"').checked")
 }
 
-// TestConsoleGivesRole: a colleague is given a role with the keyboard alone, unless somebody else
-// has changed the colleague's roles meanwhile.
+// TestConsoleGivesRole: a colleague is given a role, and joins a team, with the keyboard alone, unless somebody else
+// has changed that meanwhile.
 func TestConsoleGivesRole(t *testing.T) {
 	c := openConsole(t, marquee.Options{Application: resources.New().Application()})
 	anotherUser(c.s)
 	c.s.Do(http.MethodPost, "/api/v1/roles/layouts?context=main", `{"name": "Layouts", "scope": "NETWORK", "permissions": ["MANAGE_LAYOUTS"]}`, http.StatusCreated)
 	c.s.Do(http.MethodPost, "/api/v1/roles/reports?context=main", `{"name": "Reports", "scope": "NETWORK", "permissions": ["RUN_REPORTS"]}`, http.StatusCreated)
+	c.s.Do(http.MethodPost, "/api/v1/users/ole", `{"username": "ole", "userRoles": {"rolesByNetwork": [{"network": "main", "roles": [{"role": "traffic"}]}]}}`, http.StatusCreated)
+	c.s.Do(http.MethodPost, "/api/v1/teams/sales?context=main", `{"name": "Sales"}`, http.StatusCreated)
 	c.s.Do(http.MethodPost, "/api/v1/networks/east", `{"name": "East", "timeZone": "Europe/Oslo", "defaultCurrency": "NOK"}`, http.StatusCreated)
 	c.s.Do(http.MethodPost, "/api/v1/roles/elsewhere?context=east", `{"name": "Elsewhere", "scope": "NETWORK", "permissions": []}`, http.StatusCreated)
 	c.s.Do(http.MethodPatch, "/api/v1/users/ida", `{"userRoles": {"rolesByNetwork": [{"network": "main", "roles": [{"role": "traffic"}]}, {"network": "east", "roles": [{"role": "elsewhere"}]}]}}`, http.StatusOK)
@@ -130,6 +133,25 @@ func TestConsoleGivesRole(t *testing.T) {
 	if role := jsonText(c.s.Do(http.MethodGet, "/api/v1/roles/layouts?context=main", "", http.StatusOK)["permissions"]); !strings.Contains(role, "RUN_REPORTS") || !strings.Contains(role, "MANAGE_LAYOUTS") {
 		t.Errorf("the role grants %s", role)
 	}
+
+	// Two users join a team, of which somebody else has made a third one a member meanwhile.
+	c.s.Do(http.MethodPatch, "/api/v1/teams/sales?context=main", `{"users": ["ole"]}`, http.StatusOK)
+	for _, user := range []string{"admin", "ida"} {
+		c.to(fmt.Sprintf(`input[aria-label="%s is in the team Sales"]`, user))
+		c.press(" ")
+	}
+	c.to("#teams button.primary")
+	c.press(kb.Enter)
+	c.await(`[...document.querySelectorAll("#teams [role=status]")].some(e => e.innerText === "Saved: 2") && document.querySelector('input[aria-label="ole is in the team Sales"]').checked`)
+	if team := jsonText(c.s.Do(http.MethodGet, "/api/v1/teams/sales?context=main", "", http.StatusOK)["users"]); strings.Count(team, `"id"`) != 3 || !strings.Contains(team, `"ida"`) {
+		t.Errorf("the team has %s", team)
+	}
+	c.to(`input[aria-label="ole is in the team Sales"]`)
+	c.press(" ")
+	c.s.Do(http.MethodPatch, "/api/v1/teams/sales?context=main", `{"users": ["ida"]}`, http.StatusOK)
+	c.to("#teams button.primary")
+	c.press(kb.Enter)
+	c.await(`document.querySelector("[role=alert]")?.innerText.startsWith("ole: Sales: Somebody has changed this meanwhile")`)
 	c.wide(360, 740)
 	if wide := evaluate[int](t, c.ctx, "document.documentElement.scrollWidth"); wide > 360 {
 		t.Errorf("the page is %d pixels wide on a screen of 360", wide)

@@ -1,4 +1,4 @@
-// Who may do what in a network: the permissions of its roles, the roles of its users, and its teams.
+// Who may do what in a network: the permissions of its roles, and the roles and the teams of its users.
 import { useState } from "preact/hooks";
 import { api, pathOf, type Answer } from "../api";
 import { Heading } from "../app";
@@ -6,8 +6,8 @@ import { failure } from "../form/saving";
 import { useAnswer, useSchema } from "../hooks";
 import { address, navigate, to } from "../router";
 import { manages, permissions, resolved, types } from "../schema";
-import { brief, t } from "../texts";
-import { Messages, Text } from "../values";
+import { t } from "../texts";
+import { Messages } from "../values";
 import { Matrix, type Row } from "./matrix";
 import "./texts";
 
@@ -36,7 +36,7 @@ interface User {
 interface Team {
   id: string;
   name: string;
-  users?: { id: string; name?: string; url?: string }[];
+  users?: { id: string }[];
 }
 
 const usersShown = 50;
@@ -63,7 +63,7 @@ export function AccessPage(props: { network: string }) {
     pathOf("users", network, undefined, { pageSize: String(usersShown), fields: "id,username,name,userRoles,objectState", orderBy: "username", orderByDirection: "ASCENDING", ...(q && { q }), ...(cursor && { cursor }) }),
     again,
   );
-  const teams = useAnswer<{ results: Team[] }>(pathOf("teams", network, undefined, { pageSize: "100", fields: "id,name,users", orderBy: "name", orderByDirection: "ASCENDING" }), again);
+  const teams = useAnswer<{ results: Team[]; nextCursor?: string }>(pathOf("teams", network, undefined, { pageSize: "100", fields: "id,name,users", orderBy: "name", orderByDirection: "ASCENDING" }), again);
   if (types.value.length > 0 && !manages()) return <Heading text={t("status.missing")} />;
   const failed = [schema, roles, users].find((answer) => answer && answer.status !== 200);
   return (
@@ -113,7 +113,7 @@ export function AccessPage(props: { network: string }) {
               )}
             </nav>
           </div>
-          {teams?.status === 200 && <Teams network={network} teams={teams.body.results} />}
+          {teams?.status === 200 && <Teams key={`${q}\n${cursor}`} network={network} users={users.body.results} teams={teams.body.results} more={!!teams.body.nextCursor} onSaved={() => read(again + 1)} />}
         </>
       )}
     </>
@@ -193,23 +193,37 @@ async function saved(path: string, shown: string[], of: (body: any) => string[],
   return answer.status === 200 ? "" : answer.status === 412 ? t("access.meanwhile") : failure(answer);
 }
 
-function Teams(props: { network: string; teams: Team[] }) {
-  const { network, teams } = props;
+function Teams(props: { network: string; users: User[]; teams: Team[]; more: boolean; onSaved: () => void }) {
+  const { network, users, teams } = props;
+  const members = (team: Team) => (team.users ?? []).map(idOf);
+  const rows: Row[] = users.map((user) => ({
+    id: user.id,
+    name: user.username,
+    url: to.object(network, "users", user.id),
+    note: "",
+    on: teams.filter((team) => members(team).includes(user.id)).map(({ id }) => id),
+    fixed: !writable("teams"),
+  }));
+  const save = async (row: Row, on: string[]) => {
+    const only = (ids: string[]) => ids.filter((id) => id === row.id);
+    const faults: string[] = [];
+    for (const team of teams.filter(({ id }) => on.includes(id) !== row.on.includes(id))) {
+      // Of the others, some may have been saved a moment ago.
+      const fault = await saved(pathOf("teams", network, team.id), only(members(team)), (body) => only(members(body)), (body) => ({ users: [...members(body).filter((id) => id !== row.id), ...(on.includes(team.id) ? [row.id] : [])] }));
+      if (fault) faults.push(`${team.name}: ${fault}`);
+    }
+    return faults.join(" ");
+  };
   return (
-    <section aria-labelledby="access-teams">
-      <h2 id="access-teams">{t("access.teams")}</h2>
-      {teams.length === 0 && <p>{t("list.none")}</p>}
-      <ul>
-        {teams.map((team) => (
-          <li key={team.id}>
-            <a href={to.object(network, "teams", team.id)}>
-              <bdi>{brief(team.name, 80)}</bdi>
-            </a>
-            {": "}
-            {(team.users ?? []).length === 0 ? t("access.team.empty") : <Text text={(team.users ?? []).map((user) => user.name ?? user.id).join(", ")} max={300} />}
-          </li>
-        ))}
-      </ul>
+    <div id="teams">
+      <h2>{t("access.teams")}</h2>
+      <p class="hint">{t("access.team.hint")}</p>
+      {teams.length === 0 || users.length === 0 ? (
+        <p>{t("list.none")}</p>
+      ) : (
+        <Matrix label={t("access.teams")} corner={t("access.user")} rows={rows} columns={teams.map(({ id, name }) => ({ id, name, fixed: false }))} cell={(row, column) => t("access.member", { user: row, team: column })} save={save} onSaved={props.onSaved} />
+      )}
+      {props.more && <p class="hint">{t("access.more.teams")}</p>}
       {writable("teams") && (
         <p>
           <a class="button" href={to.list(network, "teams")}>
@@ -217,6 +231,6 @@ function Teams(props: { network: string; teams: Team[] }) {
           </a>
         </p>
       )}
-    </section>
+    </div>
   );
 }

@@ -20,7 +20,9 @@ add({
   "access.holds": "{{user}} has the role {{role}}",
   "access.meanwhile": "Somebody has changed this meanwhile. It is shown as it is now, and your change was not saved.",
   "access.teams": "Teams",
-  "access.team.empty": "nobody",
+  "access.more.teams": "The first 100 teams are shown.",
+  "access.member": "{{user}} is in the team {{team}}",
+  "access.team.hint": "Users with a role that sees what belongs to the teams see the objects of their teams.",
   "access.team.all": "Open the list of teams",
 
   "matrix.save": "Save: {{label}}",
