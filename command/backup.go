@@ -25,7 +25,7 @@ import (
 type backupCommand struct {
 	storeFlags
 	Target string `arg:"" help:"Folder that exists, in which the backup gets a name with the time, or file, which is replaced if it is a backup."`
-	Keep   int    `env:"-" help:"Remove older backups of the store from the folder, and keep this number." placeholder:"NUMBER"`
+	Keep   *int   `env:"-" help:"Remove older backups of the store from the folder, and keep this number." placeholder:"NUMBER"`
 	JSON   bool   `name:"json" env:"-" help:"Print JSON."`
 	Quiet  bool   `help:"Print errors only."`
 
@@ -37,7 +37,7 @@ func (c *backupCommand) Run(ctx context.Context) error {
 	switch {
 	case file == "":
 		return exit.Usagef("the command copies an SQLite store: back up a MongoDB database with mongodump --oplog, or with snapshots of its volumes, and run %s check after a restore", programName)
-	case c.Keep < 0:
+	case c.Keep != nil && *c.Keep < 1:
 		return exit.Usagef("--keep must be at least 1")
 	case c.Target == "":
 		return exit.Usagef("name the target: a folder or a file")
@@ -49,8 +49,11 @@ func (c *backupCommand) Run(ctx context.Context) error {
 	if strings.HasSuffix(c.Target, "/") {
 		target += "/" // must be a folder
 	}
-	if info, err := os.Stat(target); c.Keep > 0 && (err != nil || !info.IsDir()) {
+	if info, err := os.Stat(target); c.Keep != nil && (err != nil || !info.IsDir()) {
 		return exit.Usagef("--keep needs a folder as the target, and %s is none", c.Target)
+	}
+	if c.Keep == nil {
+		c.Keep = new(int)
 	}
 	var result *backup.Result
 	served, err := c.reach(ctx, func() (err error) {
@@ -106,14 +109,14 @@ func (c *backupCommand) here(ctx context.Context, file, target string) (result *
 	if err != nil {
 		return nil, err
 	}
-	job := &backup.Job{Store: opened.(*sqlite.Store), File: absolute, Target: target, Keep: c.Keep, Sealer: sealer,
+	job := &backup.Job{Store: opened.(*sqlite.Store), File: absolute, Target: target, Keep: *c.Keep, Sealer: sealer,
 		Version: programVersion(c.program.Version), Say: c.say}
 	return job.Run(ctx)
 }
 
 // there has the server make the backup that has the store open.
 func (c *backupCommand) there(ctx context.Context, o *operator, target string) (result *backup.Result, err error) {
-	body, err := json.Marshal(backupRequest{Target: target, Keep: c.Keep})
+	body, err := json.Marshal(backupRequest{Target: target, Keep: *c.Keep})
 	if err != nil {
 		return nil, err
 	}

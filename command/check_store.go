@@ -104,7 +104,16 @@ func (c *storeCheck) stored(ctx context.Context, files map[string]func(context.C
 	if err != nil {
 		return err
 	}
-	return c.catalog.Store.Check(ctx) // which finds that the file was moved or deleted meanwhile
+	return c.inPlace()
+}
+
+// inPlace returns an error if the file was moved or deleted meanwhile. The disk may be full, or
+// read-only: nothing was written.
+func (c *storeCheck) inPlace() error {
+	if file, ok := c.catalog.Store.(interface{ InPlace() error }); ok {
+		return file.InPlace()
+	}
+	return nil
 }
 
 // proposed reports what a set would do to the stored objects. Before is the one that is
@@ -118,5 +127,5 @@ func (c *storeCheck) proposed(ctx context.Context, before, proposed *schema.Regi
 	if err != nil {
 		return err
 	}
-	return c.catalog.Store.Check(ctx)
+	return c.inPlace()
 }

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,8 +9,10 @@ import (
 	"net"
 	"net/http"
 	"net/http/pprof" // #nosec G108 -- nothing serves the default handler, with which it registers
+	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -94,8 +97,25 @@ type logLevel struct {
 	until time.Time
 }
 
+// parametersOf returns the parameters of a request. It answers one that has others than those that
+// are known, or one twice, and ok is false.
+func parametersOf(w http.ResponseWriter, r *http.Request, known ...string) (parameters url.Values, ok bool) {
+	parameters, err := url.ParseQuery(r.URL.RawQuery)
+	ok = err == nil
+	for name, values := range parameters {
+		ok = ok && slices.Contains(known, name) && len(values) == 1
+	}
+	if !ok {
+		http.Error(w, fmt.Sprintf("%s %s has these parameters, each once: %s", r.Method, r.URL.Path, cmp.Or(strings.Join(known, ", "), "none")), http.StatusBadRequest)
+	}
+	return parameters, ok
+}
+
 // show answers with the level, and when it returns to the configured one.
-func (l *logLevel) show(w http.ResponseWriter, _ *http.Request) {
+func (l *logLevel) show(w http.ResponseWriter, r *http.Request) {
+	if _, ok := parametersOf(w, r); !ok {
+		return
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.answer(w)
@@ -113,11 +133,14 @@ func (l *logLevel) answer(w http.ResponseWriter) {
 // change sets the level that the parameter level names for the time that the parameter for
 // names.
 func (l *logLevel) change(w http.ResponseWriter, r *http.Request) {
-	parameters := r.URL.Query()
+	parameters, ok := parametersOf(w, r, "level", "for")
+	if !ok {
+		return
+	}
 	name, during := parameters.Get("level"), defaultLogTime
-	if text := parameters.Get("for"); text != "" {
+	if parameters.Has("for") {
 		var err error
-		if during, err = time.ParseDuration(text); err != nil || during <= 0 || during > maxLogTime {
+		if during, err = time.ParseDuration(parameters.Get("for")); err != nil || during <= 0 || during > maxLogTime {
 			http.Error(w, fmt.Sprintf("for must be a time of up to %s, such as 10m", maxLogTime), http.StatusBadRequest)
 			return
 		}

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -120,12 +121,34 @@ func (s *Server) otherMethod(c *gin.Context) {
 			}
 		}
 	}
+	s.unknown(c)
+}
+
+// unknown answers that a path does not exist.
+func (s *Server) unknown(c *gin.Context) {
 	s.answer(c, func(r *Call) error {
 		if err := r.charges.admitAddress(clientAddr(c)); err != nil {
 			return err
 		}
 		return message.PathUnknown.Error(nil)
 	})
+}
+
+// encodedDots are spellings of a dot in a path.
+var encodedDots = strings.NewReplacer("%2e", ".", "%2E", ".")
+
+// refuseDots answers that a path does not exist if its segments "." and ".." lead out of its
+// first one: for clients and proxies that resolve them, it is another path. An id that is one
+// of them is refused as an id.
+func (s *Server) refuseDots(c *gin.Context) {
+	if !strings.Contains(c.Request.URL.Path, "/.") {
+		return
+	}
+	plain := encodedDots.Replace(c.Request.URL.EscapedPath())
+	first, _, _ := strings.Cut(strings.TrimPrefix(plain, "/"), "/")
+	if !strings.HasPrefix(path.Clean(plain)+"/", "/"+first+"/") {
+		s.unknown(c)
+	}
 }
 
 // routerPath is a pattern as the router writes it.

@@ -121,6 +121,7 @@ func New(config Config) (*Server, error) {
 		return nil, err
 	}
 	r := s.newRouter()
+	r.Use(s.refuseDots)
 	if err := s.addRoutes(r); err != nil {
 		return nil, err
 	}

@@ -439,6 +439,9 @@ func TestBackupFolder(t *testing.T) {
 		process.Wants(t, process.Fails(t, nil, append([]string{"backup", target}, at...)...), "the backup failed: ", says)
 	}
 	process.Wants(t, process.Fails(t, nil, append([]string{"backup", filepath.Join(folder, "copy.db"), "--keep", "2"}, at...)...), "--keep needs a folder")
+	for _, few := range []string{"0", "-1"} {
+		process.Wants(t, process.Fails(t, nil, append([]string{"backup", folder, "--keep=" + few}, at...)...), "--keep must be at least 1")
+	}
 	for _, command := range []string{"backup", "restore"} {
 		process.Wants(t, process.Fails(t, nil, command, filepath.Join(folder, "copy.db"), "--store", "mongodb://localhost/x"), "mongo"+map[string]string{"backup": "dump", "restore": "restore"}[command])
 	}

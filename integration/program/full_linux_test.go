@@ -32,12 +32,13 @@ func smallDisk(t *testing.T, size string) (folder string) {
 }
 
 // TestReadyWithFullDisk: answers report that the disk is full, reads continue,
-// and so do writes when there is space again.
+// and so do writes when there is space again, and a set of schemas that could not be served.
 func TestReadyWithFullDisk(t *testing.T) {
 	process.SkipLong(t)
 	t.Parallel()
 	folder := smallDisk(t, "16m")
-	p, private := privately(t, "sqlite:"+filepath.Join(folder, "marquee.db"))
+	dir := process.FolderOf(t, filepath.Join(t.TempDir(), "schemas"), "a")
+	p, private := privately(t, "sqlite:"+filepath.Join(folder, "marquee.db"), "--schemas", dir)
 	p.SignIn("admin", process.Password)
 	p.AwaitReady(http.StatusOK)
 	filler := filepath.Join(folder, "filler")
@@ -54,10 +55,14 @@ func TestReadyWithFullDisk(t *testing.T) {
 	p.Ask(http.StatusOK, http.MethodGet, "/api/v1/networks", "")
 	handbook(t, "Full disk").shows(p, private)
 	savesElsewhere(t, "sqlite:"+filepath.Join(folder, "marquee.db"))
+	process.Wants(t, process.Run(t, nil, "check", "--store", "sqlite:"+filepath.Join(folder, "marquee.db")), "nothing is wrong")
+	process.File(t, filepath.Join(dir, "typeb.json"), process.Schema("typeb"))
+	awaitMetric(p, private, `marquee_schema_reloads_total{result="failed"} > 0`)
 	if err := os.Remove(filler); err != nil {
 		t.Fatal(err)
 	}
 	p.AwaitReady(http.StatusOK)
+	awaitMetric(p, private, `marquee_schema_reloads_total{result="served"} > 0`)
 	if a, err := p.Send(http.MethodPost, "/api/v1/layouts/a?context=main", nil, body); err != nil || a.Status != http.StatusCreated {
 		t.Error(err, a)
 	}
@@ -80,6 +85,7 @@ func TestReadyWithReadOnlyDisk(t *testing.T) {
 	p.Ask(http.StatusServiceUnavailable, http.MethodPost, "/api/v1/tiers/a?context=main", `{"name": "A"}`)
 	handbook(t, "Read-only disk").shows(p, private)
 	savesElsewhere(t, store)
+	process.Wants(t, process.Run(t, nil, "check", "--store", store), "nothing is wrong")
 	p.Ask(http.StatusOK, http.MethodGet, "/api/v1/networks", "")
 	disk.Fail(nil)
 	p.AwaitReady(http.StatusOK)

@@ -105,7 +105,8 @@ func TestPrivateIsNotPublic(t *testing.T) {
 		transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}, ForceAttemptHTTP2: http2}
 		client := &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 		for _, path := range []string{"/metrics", "/metrics/", "//metrics", "/./metrics", "/x/../metrics", "/%6detrics", "/metrics%2f", "/metrics;x", "/METRICS",
-			"/debug/pprof", "/debug/pprof/", "/debug/pprof/heap", "/debug//pprof/heap", "/debug/pprof/profile", "/debug%2fpprof%2fheap", "/docs/../metrics", "/log", "/log/", "/%6cog"} {
+			"/debug/pprof", "/debug/pprof/", "/debug/pprof/heap", "/debug//pprof/heap", "/debug/pprof/profile", "/debug%2fpprof%2fheap", "/docs/../metrics", "/console/../metrics", "/console/%2E./metrics", "/api/v1/../../metrics",
+			"/api/v1/../../debug/pprof/", "/api/v1/tiers/../../../metrics", "/api/v1/%2e%2e/%2e%2e/log", "/log", "/log/", "/%6cog"} {
 			for _, method := range []string{http.MethodGet, http.MethodPut, http.MethodPost, "FOO"} {
 				target, err := url.Parse(p.URL)
 				if err != nil {
@@ -167,10 +168,13 @@ func TestHangingScrapers(t *testing.T) {
 func TestLogLevel(t *testing.T) {
 	t.Parallel()
 	p, private := privately(t, service.NewSQLite(t), "--log-level", "info")
-	for _, wrong := range []string{"", "level=loud", "level=debug&for=soon", "level=debug&for=-1m", "level=debug&for=25h"} {
+	for _, wrong := range []string{"", "level=loud", "level=debug&for=soon", "level=debug&for=-1m", "level=debug&for=25h", "level=debug&fro=1m", "level=debug&level=info", "level=debug&for=", "level=debug&for=1m;x", "level=debug&context=main"} {
 		if status, text := asked(t, p.Client, http.MethodPut, private+"/log?"+wrong); status != http.StatusBadRequest {
 			t.Errorf("%s: %d %s", wrong, status, text)
 		}
+	}
+	if status, text := asked(t, p.Client, http.MethodGet, private+"/log?level=debug"); status != http.StatusBadRequest || text != "GET /log has these parameters, each once: none\n" {
+		t.Error(status, text)
 	}
 	if _, text := asked(t, p.Client, http.MethodGet, private+"/log"); text != `{"level":"info"}`+"\n" {
 		t.Error(text)

@@ -25,14 +25,22 @@ func (s *Store) Check(ctx context.Context) error {
 	if err := s.tryWrite(ctx); err != nil {
 		return err
 	}
-	if now, err := os.Stat(s.options.Path); err != nil || !os.SameFile(s.file, now) {
-		return &store.Error{Code: store.CodeUnavailable, Cause: err, Text: "the store's file was moved or deleted while it is open, and writes are lost: put the file back, or, if it was deleted, make a backup, stop the service and restore the backup"}
+	if err := s.InPlace(); err != nil {
+		return err
 	}
 	switch err := probe(filepath.Dir(s.options.Path), false); {
 	case isFull(err):
 		return &store.Error{Code: store.CodeFull, Text: fullText}
 	case err != nil:
 		return &store.Error{Code: store.CodeUnavailable, Cause: err, Text: "the store's folder cannot be written: check the disk and its permissions"}
+	}
+	return nil
+}
+
+// InPlace returns an error if the file is not where it was opened, so that writes are lost.
+func (s *Store) InPlace() error {
+	if now, err := os.Stat(s.options.Path); err != nil || !os.SameFile(s.file, now) {
+		return &store.Error{Code: store.CodeUnavailable, Cause: err, Text: "the store's file was moved or deleted while it is open, and writes are lost: put the file back, or, if it was deleted, make a backup, stop the service and restore the backup"}
 	}
 	return nil
 }
