@@ -3,6 +3,7 @@ package program
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"os"
@@ -109,6 +110,9 @@ func TestReadyNotes(t *testing.T) {
 	handbook(t, "Refused schemas").shows(p, private)
 	f.Change(process.Loaded, func() error { return os.Remove(filepath.Join(dir, "broken.json")) })
 	process.Shuns(t, f.AwaitReady(http.StatusOK), "notes")
+	for _, result := range []string{"refused", "served"} {
+		awaitMetric(p, private, fmt.Sprintf("marquee_schema_reloads_total{result=%q} > 0", result))
+	}
 	f.Stop()
 }
 

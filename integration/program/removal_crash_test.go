@@ -75,7 +75,7 @@ func testCrashOfRemoval(t *testing.T, fresh service.NewStore) {
 const young = 5
 
 // removing makes a server remove what fillOld has written.
-var removing = []string{"--history-days", "30", "--clock-interval", "1s"}
+var removing = []string{"--history-days", "30", "--clock-interval", "1s", "--private-addr", "127.0.0.1:0"}
 
 // trimmed is a store with changes that are 40 days old.
 type trimmed struct {
@@ -182,7 +182,9 @@ func (r *trimmed) judge(tooOld string) int {
 func (r *trimmed) ends(tooOld string) {
 	r.Helper()
 	p := r.serve(removing...)
+	private := p.Private()
 	p.Eventually("the removal does not end", func() bool { return r.count(p) == young })
+	awaitMetric(p, private, "marquee_history_removed_total > 0")
 	p.Stop()
 	if left := r.judge(tooOld); left != young {
 		r.Errorf("%d changes are left, and %d are young", left, young)
