@@ -388,5 +388,6 @@ func TestConsoleFilterBelow(t *testing.T) {
 	x.choose(x.node(0, "Property", "combobox"), "Assets")
 	x.write(x.node(0, "Creative", "combobox"), "picture")
 	x.call(x.node(0, "Creative", "combobox"), "function() { this.blur(); }")
+	x.call(x.node(0, "Value of Assets", "combobox"), "function() { this.focus(); }")
 	x.await(fmt.Sprintf(`[...document.querySelectorAll(".conditions option")].some(o => o.value === %q && o.text.includes("banner.png"))`, asset))
 }

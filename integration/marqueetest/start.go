@@ -49,13 +49,13 @@ func Start(tb testing.TB, schemas fs.FS) *Server {
 }
 
 // StartWith is Start with options. The store is a new one unless they have one, which
-// must be empty; Network and its user are made.
+// must be empty; Network and its user are made, with the ids that First has.
 func StartWith(tb testing.TB, options marquee.Options) *Server {
 	tb.Helper()
 	if options.Folder == "" {
 		options.Folder = tb.TempDir()
 	}
-	options.First = marquee.First{Network: Network, Username: Username, Password: Password}
+	options.First.Network, options.First.Username, options.First.Password = Network, Username, Password
 	s := &Server{tb: tb, options: options}
 	s.serve(httptest.NewUnstartedServer(nil))
 	tb.Cleanup(s.end)

@@ -3,7 +3,7 @@
 import { useComputed, useSignal } from "@preact/signals";
 import type { RefObject } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
-import { Heading } from "./app";
+import { Heading, titleOf } from "./app";
 import "./form/texts";
 import { ConflictView } from "./form/conflict";
 import { named } from "./form/field";
@@ -48,7 +48,7 @@ function Editor(props: EditorProps) {
     });
     return () => void (current = false);
   }, [type, network, id]);
-  if (fault.value) return <p role="alert" class="fault">{fault.value}</p>;
+  if (fault.value) return <>{!props.beside && <Heading text={titleOf(type)} />}<p role="alert" class="fault">{fault.value}</p></>;
   if (!opened.value) return <p role="status">{t("form.loading")}</p>;
   return <FormContext.Provider value={opened.value.form}><FormView {...props} opened={opened.value} /></FormContext.Provider>;
 }

@@ -26,14 +26,14 @@ export function Picker(props: Props) {
   );
 }
 
-/** A field with the objects of a path, if that is known, as suggestions. */
+/** A field with the objects of a path, if that is known, as suggestions once somebody uses it. */
 function Choice(props: Props & { path: string | null; named: string; searches: boolean }) {
   const { network, path, named, searches } = props;
   const id = useId();
-  const [typed, type] = useState("");
+  const [typed, type] = useState<string | null>(null);
   const [found, show] = useState<Named[]>([]);
   useEffect(() => {
-    if (path === null) return;
+    if (path === null || typed === null) return;
     let wanted = true;
     const wait = setTimeout(async () => {
       const answer = await api.get(pathOf(path, network, undefined, { fields: `id,${named}`, pageSize: "20", count: "false", ...(searches && typed.trim() && { q: typed }) }));
@@ -47,7 +47,7 @@ function Choice(props: Props & { path: string | null; named: string; searches: b
   return (
     <label class="picker">
       <span>{props.label}</span>
-      <input list={id} defaultValue={props.value} autocomplete="off" onInput={(event) => type(event.currentTarget.value)} onChange={(event) => props.onPick(event.currentTarget.value.trim())} />
+      <input list={id} defaultValue={props.value} autocomplete="off" onFocus={() => type((before) => before ?? "")} onInput={(event) => type(event.currentTarget.value)} onChange={(event) => props.onPick(event.currentTarget.value.trim())} />
       <datalist id={id}>
         {found.map((one) => (
           <option key={one.id} value={one.id}>

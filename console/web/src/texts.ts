@@ -123,7 +123,7 @@ const texts: Record<string, string> = {
   "views.name": "Name of this view",
   "views.keep": "Keep",
   "views.remove": "Remove the view {{name}}",
-  "views.hint": "Views are kept in this browser. To send one to somebody, send the address of the page.",
+  "views.hint": "Your views are kept in this browser. To send one to somebody, send the address of the page.",
 
   "history.title": "History",
   "history.network": "History of the network",

@@ -1,10 +1,12 @@
 import { useState } from "preact/hooks";
+import { me } from "./api";
 import { address, to } from "./router";
 import { t } from "./texts";
 
 type Kept = Record<string, string>;
 
-const storageKey = (network: string, type: string) => `marquee.views.${network}.${type}`;
+/** Other users of the browser have views of their own: names and conditions can tell what only one of them sees. */
+const storageKey = (network: string, type: string) => `marquee.views.${me.value}.${network}.${type}`;
 
 function read(key: string): Kept {
   try {

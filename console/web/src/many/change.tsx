@@ -107,15 +107,16 @@ export function ChangeMany(props: Props) {
     reading.value = { done: 0, total: count };
     const found = await collect();
     const rows = [...(found ?? [])];
-    const operations: One[] = [];
+    const operations: One[] = []; // in the order of the rows, with holes for those that are gone
     const gone: One[] = [];
     let next = 0, done = 0;
     const read = async () => {
       while (next < rows.length && !stopped.current && !fault.value) {
-        const [id, name] = rows[next++]!;
+        const at = next++;
+        const [id, name] = rows[at]!;
         const answer = await api.get(pathOf(path, network, id, { fields: "id" }));
         const one: One = { id, name, object: { id, ...(parent && { [schema["x-resource"].parent]: parent }), ...set } };
-        if (answer.status === 200) operations.push({ ...one, ifMatch: answer.headers.get("ETag") ?? "*" });
+        if (answer.status === 200) operations[at] = { ...one, ifMatch: answer.headers.get("ETag") ?? "*" };
         else if (answer.status === 404) gone.push(one);
         else fault.value = { status: answer.status, messages: answer.body?.messages };
         if (++done % 20 === 0) reading.value = { done, total: rows.length };
@@ -124,7 +125,7 @@ export function ChangeMany(props: Props) {
     await Promise.all(Array.from({ length: atOnce }, read));
     reading.value = null;
     if (!found || stopped.current || fault.value) return;
-    const run = new Transactions(network, type, form.schema.value, operations, true);
+    const run = new Transactions(network, type, form.schema.value, operations.filter(Boolean), true);
     for (const one of gone) run.refuse(one, [{ code: "", text: t("many.gone") }]);
     trial.value = run;
     await run.go();

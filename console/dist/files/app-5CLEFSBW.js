@@ -1,1 +1,0 @@
-import{f as r}from"./chunk-RQBT4TJS.js";import"./chunk-XYRVTYEA.js";import{g as m}from"./chunk-6TDC7J6H.js";import{b as o,t as e}from"./chunk-EU6VZYK6.js";o(e(r,{}),document.getElementById("console"));m();
