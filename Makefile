@@ -138,7 +138,7 @@ reloads: ## change schemas for five minutes while clients write, on each store
 	MARQUEE_RELOADS=5m $(GO) test -count 1 -v -run 'ReloadsOfModel' -timeout 30m ./integration/reload
 
 siege: ## attack the service beside an honest client, on each store, and send it more than it has memory for; judges memory and times
-	MARQUEE_SIEGE=1 $(GO) test -count 1 -v -p 1 -run 'TestSiege|TestSegmentsMemory|TestUploadMemory|TestCopyMemory|TestGoneServer|TestThousandStreams|TestSlowReaders|TestResetTime|TestScrapeTime' -timeout 60m ./integration/siege ./integration/program ./integration/feed ./command/metrics
+	MARQUEE_SIEGE=1 MARQUEE_SERIES=1000000 $(GO) test -count 1 -v -p 1 -run 'TestSeriesFromTheStart|TestSiege|TestSegmentsMemory|TestUploadMemory|TestCopyMemory|TestGoneServer|TestThousandStreams|TestSlowReaders|TestResetTime|TestScrapeTime' -timeout 60m ./integration/siege ./integration/program ./integration/feed ./command/metrics
 
 soak: ## load the service for SOAK on each store, beside reloads, backups, restarts and elections: memory, files, goroutines, log and times stay the same
 	MARQUEE_SOAK=$(SOAK) MARQUEE_SIEGE=1 $(GO) test -count 1 -v -run 'TestSoak' -timeout 600m ./integration/siege

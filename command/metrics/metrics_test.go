@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"regexp"
 	"slices"
@@ -44,6 +45,8 @@ func TestDocumented(t *testing.T) {
 	}
 }
 
+const testPassword = "a password to test with"
+
 // open returns the metrics of a server with a number of types.
 func open(t testing.TB, types int) (*Metrics, *marquee.Server) {
 	t.Helper()
@@ -53,7 +56,7 @@ func open(t testing.TB, types int) (*Metrics, *marquee.Server) {
 			"x-resource": {"path": "type%d", "methods": ["GET", "POST", "PUT"]}, "properties": {"name": {"type": "string"}}}`, i)}
 	}
 	meter := rest.NewMeter()
-	options := marquee.Options{Folder: t.TempDir(), Schemas: files, Meter: meter}
+	options := marquee.Options{Folder: t.TempDir(), Schemas: files, Meter: meter, First: marquee.First{Password: testPassword}}
 	front, err := marquee.Front(options, func() string { return "" })
 	if err != nil {
 		t.Fatal(err)
@@ -85,7 +88,7 @@ func series(t testing.TB, m *Metrics) []string {
 }
 
 // TestSeriesFromTheStart: all series are there before the store is open, and requests add
-// none, whatever they contain.
+// none, whatever they contain. MARQUEE_SERIES is their number.
 func TestSeriesFromTheStart(t *testing.T) {
 	m, s := open(t, 3)
 	own := func() (all []string) {
@@ -102,13 +105,28 @@ func TestSeriesFromTheStart(t *testing.T) {
 		t.Errorf("%d series before the start, and %d after it", len(before), len(after))
 	}
 	all := series(t, m)
-	for i := range 3000 {
+	form := url.Values{"grant_type": {"password"}, "username": {"admin"}, "password": {testPassword}}
+	r := httptest.NewRequest(http.MethodPost, "/api/authenticate", strings.NewReader(form.Encode()))
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	answer := httptest.NewRecorder()
+	s.ServeHTTP(answer, r)
+	var signed struct {
+		Token string `json:"access_token"`
+	}
+	if err := json.Unmarshal(answer.Body.Bytes(), &signed); err != nil || signed.Token == "" {
+		t.Fatal(answer.Body, err)
+	}
+	for i := range process.Number(t, "MARQUEE_SERIES", 3000) {
 		path := []string{"/api/v1/type0/id%d?context=n%d", "/api/v1/unknown%d/%d", "/p%d/q%d", "/api/v1/type1?where%d=x%d", "/metrics/%d/%d"}[i%5]
 		r := httptest.NewRequest(http.MethodGet, fmt.Sprintf(path, i, i), nil)
 		if i%3 == 0 {
 			r.Method = fmt.Sprintf("M%d", i)
 		}
+		if i%2 == 0 {
+			r.Header.Set("Authorization", "Bearer "+signed.Token)
+		}
 		r.Header.Set("User-Agent", fmt.Sprint("agent", i))
+		r.RemoteAddr = fmt.Sprintf("10.%d.%d.%d:1", i>>16&255, i>>8&255, i&255)
 		s.ServeHTTP(httptest.NewRecorder(), r)
 	}
 	if after := series(t, m); len(after) != len(all) {
