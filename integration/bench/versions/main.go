@@ -1,5 +1,5 @@
 // Command versions compares two builds of the program: it sends ordinary requests
-// to each in turn, on an embedded store of its own, and prints the ratios of the
+// to each in turn, on an embedded store of its own, and prints their sizes, and the ratios of the
 // requests answered in a second and, on Linux, of the processor time that each
 // request takes. The latter depends less on the load of the machine. It imports nothing
 // of the project. Begin with compare.
@@ -111,6 +111,15 @@ func compare(only *regexp.Regexp, databases []string, paths ...string) error {
 		defer s.stop()
 		servers = append(servers, s)
 	}
+	old, err := os.Stat(paths[0])
+	if err != nil {
+		return err
+	}
+	grown, err := os.Stat(paths[1])
+	if err != nil {
+		return err
+	}
+	fmt.Printf("%-30s %6.1f MB, %+.1f MB\n", "size of the program", float64(grown.Size())/1e6, float64(grown.Size()-old.Size())/1e6)
 	for _, kind := range kinds {
 		if !only.MatchString(kind.name) {
 			continue
