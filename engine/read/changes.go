@@ -130,7 +130,7 @@ func (e *Reader) Changes(ctx context.Context, caller *access.Caller, q ChangesQu
 			break
 		}
 	}
-	f.Position = p.seal(f.at)
+	f.Position = p.seal(f.at, feedBlock)
 	f.Doubt = f.Doubt || p.doubt
 	return f.Events, nil
 }
@@ -449,7 +449,7 @@ func (f *feeding) objects(ctx context.Context, s store.Snapshot, v changesView, 
 
 // event renders an event.
 func (f *feeding) event(v changesView, c *shownChange, object []byte) (Event, error) {
-	position := f.sealEvent(c.at)
+	position := f.seal(c.at, eventBlock)
 	w := renderer{v: v.view, out: []byte{'{'}, first: true}
 	w.text("position", position)
 	w.text("type", c.t.Served().Name)

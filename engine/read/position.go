@@ -78,7 +78,7 @@ func (e *Reader) Position(ctx context.Context, caller *access.Caller, f Feed) (s
 	if err != nil {
 		return "", store.Translate(err)
 	}
-	return e.positions(caller, f).seal(at), nil
+	return e.positions(caller, f).seal(at, feedBlock), nil
 }
 
 // Noted returns a position of any feed of a caller in a network, in which doubt is noted: when
@@ -99,10 +99,10 @@ func (e *Reader) Noted(caller *access.Caller, network, position string, doubt bo
 // certain and doubtful end the keys of positions, which thus have the same length.
 const certain, doubtful = ".", "?"
 
-// The lengths of encrypted positions are multiples of these. That of a store's position may depend
-// on the network of the last change, so that there is room for the longest ids unless the reader
-// knows the network.
-const feedBlock, eventBlock = 640, 64
+// The lengths of positions that are encrypted are multiples of these. That of a store's position may
+// depend on the network of the last change, so that feedBlock has room for any; that of an event is
+// known to the reader.
+const feedBlock, eventBlock = store.MaxPositionBytes + 100, 64
 
 // positions seals the positions of a feed. Those of the store are the same for all callers, and
 // count what others write, so that callers get them encrypted. They hold for one caller and feed,
@@ -150,13 +150,7 @@ func (e *Reader) Rights(caller *access.Caller, f Feed) string {
 	return hex.EncodeToString(digest[:16])
 }
 
-// seal seals a position behind changes of any network.
-func (p positions) seal(at string) string { return p.sealIn(feedBlock, at) }
-
-// sealEvent seals the position of a change of the feed's network.
-func (p positions) sealEvent(at string) string { return p.sealIn(eventBlock, at) }
-
-func (p positions) sealIn(block int, at string) string {
+func (p positions) seal(at string, block int) string {
 	doubt := certain
 	if p.doubt {
 		doubt = doubtful

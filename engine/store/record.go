@@ -113,7 +113,7 @@ func Beyond(prefix string) string { return prefix + "\U0010FFFF" }
 // Change records one write of a record.
 type Change struct {
 	// Position is the place of the change in commit order. It is opaque. Its length may depend on
-	// that of the network.
+	// that of the network, but is at most MaxPositionBytes.
 	Position string
 	Time     time.Time
 	Network  string
@@ -141,8 +141,9 @@ type Change struct {
 // Size is the number of bytes of the parts of a change that can be large.
 func (c *Change) Size() int { return len(c.Fields) + len(c.Cause) + len(c.Notices) }
 
-// MaxChangesBytes is the size of changes from which Store.Changes returns no more of them.
-const MaxChangesBytes = 2 << 20
+// MaxChangesBytes is the size of changes from which Store.Changes returns no more of them, and
+// MaxPositionBytes the maximum length of a position.
+const MaxChangesBytes, MaxPositionBytes = 2 << 20, 1000
 
 // Full reports whether more changes may follow those that Store.Changes has returned.
 func Full(changes []Change, limit int) bool {

@@ -1,6 +1,7 @@
 package mongo
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/hex"
@@ -12,6 +13,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
+	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 
 	"marquee/engine/store"
 	"marquee/engine/store/mongo/plan"
@@ -57,16 +59,21 @@ func (p position) String() string {
 
 // of returns the position of a change, whose length depends only on the network: the token counts
 // the changes of the transaction, which may have been those of several callers.
-func (p position) of(network string) string {
-	text := p.String()
-	return text + strings.Repeat(filling, max(0, positionLength+base64.RawURLEncoding.EncodedLen(len(network))-len(text)))
+func (p position) of(network string, sharded bool) string {
+	text, id := p.String(), base64.RawURLEncoding.EncodedLen(len(network))
+	length := positionLength + id
+	if sharded {
+		length += shardKeyLength + id
+	}
+	return text + strings.Repeat(filling, max(0, length-len(text)))
 }
 
 const (
 	// repeating is the prefix of positions after a fallback.
 	repeating = "r"
-	// positionLength is enough without the id of a network.
-	positionLength, filling = 168, "~"
+	// positionLength is enough without the id of a network, for the tokens of MongoDB 8, too, which
+	// are longer than those of MongoDB 6. On a sharded cluster, tokens also have the shard key.
+	positionLength, shardKeyLength, filling = 212, 88, "~"
 	// compact is the prefix of tokens that have nothing but their data, in hexadecimal digits.
 	compact = "."
 )
@@ -74,7 +81,7 @@ const (
 func encodeToken(token bson.Raw) string {
 	text, _ := token.Lookup("_data").StringValueOK()
 	data, err := hex.DecodeString(text)
-	if alone := len(token) == len(tokenOf(nil))+len(text); err == nil && alone && !strings.ContainsAny(text, "abcdef") {
+	if err == nil && bytes.Equal(tokenOf(data), token) {
 		return compact + base64.RawURLEncoding.EncodeToString(data)
 	}
 	return base64.RawURLEncoding.EncodeToString(token)
@@ -90,8 +97,7 @@ func decodeToken(text string) (token bson.Raw, ok bool) {
 }
 
 func tokenOf(data []byte) bson.Raw {
-	token, _ := bson.Marshal(bson.D{{Key: "_data", Value: strings.ToUpper(hex.EncodeToString(data))}}) // cannot fail
-	return token
+	return bson.Raw(bsoncore.BuildDocument(nil, bsoncore.AppendStringElement(nil, "_data", strings.ToUpper(hex.EncodeToString(data)))))
 }
 
 func parsePosition(text string) (p position, ok bool) {
@@ -214,7 +220,7 @@ type follower struct {
 }
 
 func (f *follower) take(c store.Change) {
-	c.Position = f.at.of(c.Network)
+	c.Position = f.at.of(c.Network, f.s.sharded)
 	f.found = append(f.found, c)
 	f.size += c.Size()
 }

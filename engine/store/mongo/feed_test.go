@@ -1,6 +1,7 @@
 package mongo
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"fmt"
@@ -189,23 +190,42 @@ func TestPositionLength(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	lengths := map[string]map[int]int{}
 	for n := 0; n < 600; {
 		changes, next, err := s.Changes(t.Context(), position, 1000)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, c := range changes {
-			if lengths[c.Network] == nil {
-				lengths[c.Network] = map[int]int{}
+			if want := positionLength + base64.RawURLEncoding.EncodedLen(len(c.Network)); len(c.Position) != want {
+				t.Fatalf("a position of the network %.10s has %d bytes instead of %d", c.Network, len(c.Position), want)
 			}
-			lengths[c.Network][len(c.Position)]++
 		}
 		n, position = n+len(changes), next
 	}
-	for network, of := range lengths {
-		if len(of) != 1 || of[positionLength+base64.RawURLEncoding.EncodedLen(len(network))] == 0 {
-			t.Errorf("positions of the network %.10s have lengths %v", network, of)
+}
+
+// TestPositionLengthOfTokens does the same for the tokens of MongoDB 8, on a sharded cluster, too.
+// They count the changes of a transaction in one to four bytes.
+func TestPositionLengthOfTokens(t *testing.T) {
+	for _, sharded := range []bool{false, true} {
+		for _, network := range []string{"", "a", strings.Repeat("b", document.MaxIDBytes)} {
+			first := 0
+			for _, count := range []string{"\x29", "\x2b\x02", "\x2c\x01\x00", "\x2d\x01\x00\x00"} {
+				id := "\x3c" + (&transaction{id: "0123456789abcdef"}).ordinal() + "-000000\x00"
+				key := "\x46_id\x00\x46\x3cnetwork\x00\x3c" + network + "\x00\x3cid\x00" + id + "\x00"
+				if sharded {
+					key = "\x3c_id.network\x00\x3c" + network + "\x00\x3c_id.id\x00" + id + key
+				}
+				p := position{token: tokenOf([]byte("\x82time----\x2b\x04\x2c\x01\x00" + count + "\x6e\x5a\x10\x04collection------" +
+					"\x46\x3coperationType\x00\x3cinsert\x00\x46documentKey\x00\x46" + key + "\x00\x00\x04"))}
+				text := p.of(network, sharded)
+				if again, ok := parsePosition(text); !ok || string(again.token) != string(p.token) {
+					t.Errorf("%s is another position", text)
+				}
+				if first = cmp.Or(first, len(text)); len(text) != first || first > store.MaxPositionBytes {
+					t.Errorf("sharded: %t; positions of the network %.10s have %d and %d bytes", sharded, network, first, len(text))
+				}
+			}
 		}
 	}
 }

@@ -118,6 +118,9 @@ func (c *checked) Changes(ctx context.Context, after string, limit int, collecti
 	if err == nil && len(changes) > 0 && (position == "" || position == after) {
 		c.t.Errorf("Changes: position %q after %d changes behind %q", position, len(changes), after)
 	}
+	if len(position) > store.MaxPositionBytes {
+		c.t.Errorf("Changes: a position of %d bytes", len(position))
+	}
 	for i := range changes {
 		checkChange(c.t, "Changes", &changes[i])
 	}
@@ -198,7 +201,7 @@ func codes(err error) []store.Code {
 
 func checkChange(t testing.TB, method string, c *store.Change) {
 	t.Helper()
-	if c.Position == "" || c.Collection == "" || c.ID == "" || c.Version < 1 || c.Revision < 1 || c.Time.IsZero() {
+	if c.Position == "" || len(c.Position) > store.MaxPositionBytes || c.Collection == "" || c.ID == "" || c.Version < 1 || c.Revision < 1 || c.Time.IsZero() {
 		t.Errorf("%s: an incomplete change: %s", method, fmt.Sprintf("%+v", *c))
 	}
 }

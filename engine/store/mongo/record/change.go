@@ -74,6 +74,7 @@ func OfCollections(before string, collections []string) bson.E {
 	return bson.E{Key: "$or", Value: bson.A{bson.D{{Key: before + "collection", Value: in}}, bson.D{{Key: before + "feed.collection", Value: in}}}}
 }
 
+// jsonOf returns a value as JSON.
 func jsonOf(kind bsoncore.Type, value []byte) ([]byte, error) {
 	w := jsonWriter{out: make([]byte, 0, len(value)+len(value)/4)}
 	err := w.value(kind, value)
