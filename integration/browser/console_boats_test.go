@@ -9,6 +9,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
@@ -20,7 +21,7 @@ import (
 const boatSchema = `{"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object", "title": "Boat", "required": ["name"],
 	"x-resource": {"path": "boats", "sort": ["name", "berths"]}, "properties": {
 		"name": {"type": "string", "maxLength": 40}, "berths": {"type": "integer"}, "pin": {"type": "string", "maxLength": 40, "x-secret": true},
-		"owner": {"type": "string", "maxLength": 40, "x-personal": true}, "length": {"type": "number"},
+		"owner": {"type": "string", "maxLength": 40, "x-personal": true}, "length": {"type": "number"}, "built": {"type": "string", "format": "date"},
 		"state": {"enum": ["NEW", "ASKED", "HELD", "SOLD", "GONE"], "x-initial": ["NEW", "ASKED"],
 			"x-transitions": {"NEW": ["ASKED", {"to": "HELD", "permission": "HOLD_BOATS"}, {"to": "GONE", "rule": "!has(self.berths) || self.berths == 0"}], "ASKED": ["NEW"]}},
 		"mooring": {"oneOf": [{"type": "object", "title": "Buoy", "properties": {"depth": {"type": "integer"}}, "additionalProperties": false},
@@ -40,7 +41,7 @@ func TestConsoleBoats(t *testing.T) {
 	c := &console{keyboard: keyboard{t, x.ctx}, s: x.s}
 	x.s.Do(http.MethodPost, "/api/v1/roles/crew?context=main", `{"name": "Crew", "scope": "NETWORK", "permissions": ["MANAGE_OBJECTS"]}`, http.StatusCreated)
 	x.s.Do(http.MethodPost, "/api/v1/users/ida", `{"username": "ida", "password": "`+marqueetest.Password+` too", "userRoles": {"rolesByNetwork": [{"network": "main", "roles": [{"role": "crew"}]}]}}`, http.StatusCreated)
-	x.s.Do(http.MethodPut, dory, `{"name": "Dory", "berths": 2, "owner": "nobody", "pin": "1", "length": 4, "state": "NEW"}`, http.StatusCreated)
+	x.s.Do(http.MethodPut, dory, `{"name": "Dory", "berths": 2, "owner": "nobody", "pin": "1", "length": 4, "built": "2020-05-01", "state": "NEW"}`, http.StatusCreated)
 	ida := as(t, x.s, "ida")
 	x.warnings()
 	x.alternatives()
@@ -139,28 +140,46 @@ func (x *screen) alternatives() {
 
 const heads = `[...document.querySelectorAll("main thead th")].map(e => e.innerText.replace(/ [↕↓↑]/, "")).join()`
 
-// columns: the panel adds, removes and orders columns, of which the address has all.
+// columns: the panel adds, removes and orders columns, of which the address has all, and keeps the focus near. Dates are
+// those of the calendar wherever the browser is. On a phone, the menu gives way to the list that is chosen in it.
 func (c *console) columns(x *screen) {
 	c.t.Helper()
-	c.show("/networks/main/list/boats?columns=name,berths", "main tbody")
+	zone := func(name string) {
+		c.t.Helper()
+		if _, err := chromedp.Call(c.ctx, emulation.SetTimezoneOverride, emulation.SetTimezoneOverrideParams{TimezoneID: name}); err != nil {
+			c.t.Fatal(err)
+		}
+	}
+	zone("America/New_York")
+	c.show("/networks/main/list/boats?columns=name,built", "main tbody")
+	c.await(`document.querySelector("main tbody").innerText.includes("May 1, 2020")`)
+	zone("")
 	c.unfold()
-	expect := func(columns, titles string) {
+	expect := func(columns, titles, focus string) {
 		c.t.Helper()
 		c.await(fmt.Sprintf(`new URLSearchParams(location.search).get("columns") === %q && %s === %q`, columns, heads, titles))
+		if got := evaluate[string](c.t, c.ctx, `document.activeElement.ariaLabel ?? document.activeElement.labels?.[0].innerText.trim() ?? ""`); focus != "" && !strings.HasPrefix(got, focus) {
+			c.t.Errorf("with the columns %s, the focus is on %q", columns, got)
+		}
 	}
 	x.choose(x.node(0, "Add a column", "combobox"), "Owner")
-	expect("name,berths,owner", "Name,Berths,Owner")
+	expect("name,built,owner", "Name,Built,Owner", "Add a column")
 	x.press(0, "Move Owner to the left")
-	expect("name,owner,berths", "Name,Owner,Berths")
+	expect("name,owner,built", "Name,Owner,Built", "Move Owner to the left")
 	x.press(0, "Move Owner to the right")
-	expect("name,berths,owner", "Name,Berths,Owner")
+	expect("name,built,owner", "Name,Built,Owner", "Move Owner to the left")
 	x.press(0, "Remove Name")
-	expect("berths,owner", "Berths,Owner")
+	expect("built,owner", "Built,Owner", "Add a column")
 	c.again()
-	expect("berths,owner", "Berths,Owner")
+	expect("built,owner", "Built,Owner", "")
 	c.unfold()
 	x.press(0, "Show the usual columns")
 	c.await(fmt.Sprintf(`location.search === "" && %s === "Name,Berths,State,State of the object,Changed,Warnings"`, heads))
+
+	c.wide(360, 740)
+	evaluate[string](c.t, c.ctx, `document.querySelector("nav details").open = true; document.querySelector("nav a[href$='/list/users']").click(); ""`)
+	c.await(`document.querySelector("main h1").innerText === "User" && !document.querySelector("nav details").open`)
+	c.wide(1280, 900)
 }
 
 // firstPage: it has what happened lately, what the user has worked on, and the warnings about what the user created.
@@ -174,13 +193,13 @@ func (x *screen) firstPage(other *marqueetest.Server) {
 		return evaluate[string](x.t, x.ctx, fmt.Sprintf(`[...document.querySelectorAll("main section")].find(e => e.querySelector("h2").innerText === %q).innerText`, heading))
 	}
 	lately := strings.Split(section("Latest changes"), "Boat ")
-	if len(lately) < 3 || !strings.HasPrefix(lately[1], "yawl was created.") || !strings.HasPrefix(lately[2], "dory was changed.") || !strings.Contains(lately[2], "ida") {
+	if len(lately) < 3 || !strings.HasPrefix(lately[1], "Yawl was created.") || !strings.HasPrefix(lately[2], "Dory was changed.") || !strings.Contains(lately[2], "ida") {
 		x.t.Errorf("the latest changes are %q", lately)
 	}
-	if work := section("What you have worked on"); strings.Count(work, "dory") != 1 || strings.Contains(work, "yawl") {
+	if work := section("What you have worked on"); strings.Count(work, "Dory") != 1 || strings.Contains(work, "Yawl") {
 		x.t.Errorf("the user has worked on %s", work)
 	}
-	if warned := section("Warnings about what you created"); !strings.Contains(warned, "Nobody can sleep here.") || !strings.Contains(warned, "dory") || strings.Contains(warned, "yawl") {
+	if warned := section("Warnings about what you created"); !strings.Contains(warned, "Nobody can sleep here.") || !strings.Contains(warned, "Boat Dory has a new warning:") || strings.Contains(warned, "Yawl") {
 		x.t.Errorf("the warnings are %s", warned)
 	}
 }
@@ -192,12 +211,12 @@ func (x *screen) obstacles() {
 	x.s.Do(http.MethodPost, "/api/v1/boats/dory/erase?context=main", "", http.StatusOK)
 	x.s.Reload(fstest.MapFS{"boats.json": {Data: []byte(strings.Replace(boatSchema, `"length": {"type": "number"},`, "", 1))}})
 	x.show("/history?type=boats&id=dory")
-	const entry = `[...document.querySelectorAll("main .history > li")].find(e => e.textContent.includes("Drifter"))`
+	const entry = `[...document.querySelectorAll("main .history > li")].find(e => e.querySelector("table")?.textContent.includes("Drifter"))`
 	x.await(fmt.Sprintf("%s?.querySelector(%q)", entry, "details button"))
 	evaluate[string](x.t, x.ctx, entry+`.querySelector("summary").click(); `+entry+`.querySelector("details button").click(); ""`)
 	x.await(`!!document.querySelector("dialog[open] .primary")`)
 	const secret = "A secret or erased value, which the history does not have"
-	want := map[string]string{"name": "Dory", "pin": secret, "owner": secret, "length": "The type no longer has this field"}
+	want := map[string]string{"Name": "Dory", "Pin": secret, "Owner": secret, "Length": "The type no longer has this field"}
 	if got := evaluate[map[string]string](x.t, x.ctx, `Object.fromEntries([...document.querySelectorAll("dialog tbody tr")].map(e => [e.cells[0].innerText, e.cells[2].innerText]))`); !reflect.DeepEqual(got, want) {
 		x.t.Errorf("what will be put back is %v", got)
 	}

@@ -35,7 +35,8 @@ func fairs() marquee.Options {
 	return marquee.Options{Schemas: fstest.MapFS{"fairs.json": {Data: []byte(fairSchema)}, "stalls.json": {Data: []byte(stallSchema)}, "targets.json": {Data: []byte(targetSchema)}}}
 }
 
-// TestFormFocus: whoever adds a part of an object, or creates the object of a reference, goes on typing in it.
+// TestFormFocus: whoever adds a part of an object, or creates the object of a reference, goes on typing in it, and the
+// focus is not lost with a part that is removed.
 func TestFormFocus(t *testing.T) {
 	x := onConsole(t, fairs())
 	x.show("/new/fairs")
@@ -50,6 +51,13 @@ func TestFormFocus(t *testing.T) {
 			t.Errorf("%q moves the focus to %q: %v", button, got, err)
 		}
 	}
+	x.press(form, "Remove Contact")
+	x.await(`document.activeElement.innerText === "Add Contact"`)
+	x.s.Do("POST", "/api/v1/targets?context=main", `[{"id": "hall", "name": "Town hall"}, {"id": "town", "name": "Town"}]`, 200)
+	host := x.node(form, "Host", "combobox")
+	x.write(host, "Town") // of which an object has exactly the name, which comes first
+	x.await(`document.querySelector("[role=option][aria-selected=true]")?.innerText === "Town town"`)
+	x.write(host, "")
 	x.press(form, "Create a new object for Host")
 	beside := x.node(0, "New: Target", "form")
 	x.write(x.node(beside, "Name", "textbox", "combobox"), "The town")

@@ -225,8 +225,8 @@ func TestJourneyPrice(t *testing.T) {
 	c.await(`document.activeElement.matches("h1") && document.querySelector("main form")`)
 	c.push("History")
 	c.await(`location.search === "?type=lineitems&id=front" && document.querySelectorAll("main .history > li").length === 3`)
-	change := evaluate[string](t, c.ctx, `[...document.querySelectorAll("main .history > li")].find(e => e.querySelector("table")?.innerText.includes("cpm")).innerText`)
-	for _, want := range []string{"ida", "bidSpecification", "4.5", `"amount":2`} {
+	change := evaluate[string](t, c.ctx, `[...document.querySelectorAll("main .history > li")].find(e => e.querySelector("table")?.innerText.includes("Cpm")).innerText`)
+	for _, want := range []string{"ida", "Bid specification › Cpm › Amount\t4.5\t2"} {
 		if !strings.Contains(change, want) {
 			t.Errorf("the change does not show %s: %s", want, change)
 		}

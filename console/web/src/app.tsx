@@ -162,9 +162,14 @@ function Menu(props: { network: string; page: Page }) {
     if (!type.parent) groups.set(type.group ?? "", [...(groups.get(type.group ?? "") ?? []), type]);
   }
   const open = "type" in page ? page.type : "";
+  const menu = useRef<HTMLDetailsElement>(null);
+  // On a small screen, the menu would be all that is seen of the page that was chosen in it.
+  useEffect(() => {
+    menu.current!.open = innerWidth > 720;
+  }, [address.value.pathname]);
   return (
     <nav aria-label={t("app.types")}>
-      <details open={innerWidth > 720}>
+      <details ref={menu}>
         <summary>{t("app.types")}</summary>
         <ul>
           {(["overview", "history", "notifications", ...(manages() ? (["access", "health"] as const) : [])] as const).map((kind) => (

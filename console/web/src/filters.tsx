@@ -77,7 +77,14 @@ function Body(props: { network: string; properties: Map<string, Property>; names
           {conditions.map((condition, at) => (
             <li key={at}>
               <One {...props} condition={condition} onChange={(next) => put(at, next)} />
-              <button type="button" onClick={() => put(at, null)} aria-label={t("filter.remove", { property: condition.property })}>
+              <button
+                type="button"
+                aria-label={t("filter.remove", { property: condition.property })}
+                onClick={(event) => {
+                  event.currentTarget.closest("form")!.querySelector<HTMLElement>(".actions button")!.focus();
+                  put(at, null);
+                }}
+              >
                 ✕
               </button>
             </li>

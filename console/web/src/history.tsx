@@ -1,10 +1,11 @@
 // Who changed what, when and why: of a network, a type or an object.
 import { useState } from "preact/hooks";
 import { Heading, titleOf } from "./app";
+import { equal, isObject, own, pointer, type JsonObject } from "./form/value";
 import { useAnswer } from "./hooks";
 import { lazy } from "./lazy";
 import { address, to } from "./router";
-import { types } from "./schema";
+import { placeOf, types } from "./schema";
 import { brief, explain, t, type Message } from "./texts";
 import { Messages, Plain, Text, Time } from "./values";
 
@@ -24,6 +25,15 @@ export interface Entry extends Message {
   user?: { id: string; name?: string };
   cause?: Message;
   changes?: Change[];
+}
+
+/** The changes of the members of objects, in place of those of the objects. */
+export function within(change: Change): Change[] {
+  const { field, from, to } = change;
+  if (!(isObject(from ?? {}) && isObject(to ?? {}) && (from || to))) return [change];
+  const [before, after] = [from ?? {}, to ?? {}] as JsonObject[];
+  const names = [...new Set([...Object.keys(before), ...Object.keys(after)])].filter((name) => !equal(own(before, name), own(after, name)));
+  return names.length === 0 ? [change] : names.flatMap((name) => within({ field: field + pointer([name]), from: own(before, name), to: own(after, name) }));
 }
 
 /** How many changed fields of an entry are shown at once. */
@@ -91,13 +101,26 @@ export function HistoryPage(props: { network: string }) {
   );
 }
 
+/** The names that objects have got by changes, by address. */
+export function namesIn(entries: Entry[]): Map<string, string> {
+  const names = new Map<string, string>();
+  for (const { object, changes } of entries.toReversed()) {
+    for (const { field, to } of changes ?? []) if (field === "/name" && typeof to === "string") names.set(object.url, to);
+  }
+  return names;
+}
+
+/** A notification about a warning, as an entry of the history. */
+export const noted = (note: Entry & { warning: Message }): Entry => ({ ...note, params: { ...note.params, warning: explain(note.warning) } });
+
 /** Changes, which can be put back if a function is to know of that. */
-export function Entries(props: { network: string; entries: Entry[]; onChange?: () => void }) {
+export function Entries(props: { network: string; entries: Entry[]; names?: Map<string, string>; onChange?: () => void }) {
+  const names = props.names ?? namesIn(props.entries);
   return (
     <ol class="history">
       {props.entries.map((entry, i) => (
         <li class="row" key={`${i} ${entry.object.url} ${entry.version}`}>
-          <One network={props.network} entry={entry} onChange={props.onChange} />
+          <One network={props.network} entry={entry} name={names.get(entry.object.url) ?? entry.object.id} onChange={props.onChange} />
         </li>
       ))}
     </ol>
@@ -107,18 +130,20 @@ export function Entries(props: { network: string; entries: Entry[]; onChange?: (
 /** The id of an object as the addresses of pages have it: behind that of its parent, if it has one. */
 export const idOf = (entry: Entry) => entry.object.url.split("?")[0].split("/").slice(4).map(decodeURIComponent).join("/") || entry.object.id;
 
-function One(props: { network: string; entry: Entry; onChange?: () => void }) {
+function One(props: { network: string; entry: Entry; name: string; onChange?: () => void }) {
   const { network, entry, onChange } = props;
   const [puttingBack, putBack] = useState(false);
   const type = String(entry.params?.type ?? "");
   const possible = onChange && entry.code === "audit.object.updated" && types.value.some((one) => one.type === type && one.writable);
-  const changes = entry.changes ?? [];
+  const changes = (entry.changes ?? []).flatMap(within);
   return (
     <>
       <a href={to.object(network, type, idOf(entry))}>
-        <bdi>{titleOf(type)}</bdi> <bdi>{brief(entry.object.id, 60)}</bdi>
+        <bdi>{titleOf(type)}</bdi> <bdi>{brief(props.name, 60)}</bdi>
       </a>{" "}
-      <span class="what">{explain({ ...entry, text: t(`history.${entry.code}`) === `history.${entry.code}` ? entry.text : t(`history.${entry.code}`) })}</span>
+      <span class="what">
+        <Text text={explain({ ...entry, text: t(`history.${entry.code}`) === `history.${entry.code}` ? entry.text : t(`history.${entry.code}`) })} />
+      </span>
       <p class="by">
         <Time value={entry.time} />
         {entry.user && (
@@ -153,7 +178,7 @@ function One(props: { network: string; entry: Entry; onChange?: () => void }) {
               {changes.slice(0, maxFields).map((change) => (
                 <tr key={change.field}>
                   <th scope="row">
-                    <Text text={change.field.slice(1).replaceAll("/", " › ")} max={80} />
+                    <Text text={placeOf(change.field)} max={80} />
                   </th>
                   <td>
                     <Plain value={change.from} max={200} />

@@ -17,7 +17,7 @@ import { Panels } from "./module";
 import { guard, navigate, to } from "./router";
 import { types } from "./schema";
 import { brief, t, visible } from "./texts";
-import { Text } from "./values";
+import { Text, timeOf } from "./values";
 
 const ReferredBy = lazy(() => import("./type").then((m) => m.ReferredBy));
 const NewToken = lazy(() => import("./admin/token").then((m) => m.NewToken));
@@ -163,7 +163,7 @@ function FormView(props: EditorProps & { opened: Opened }) {
     <>
       <div class={form.beside.value ? "form besides" : "form"}>
         {beside ? <h2 tabIndex={-1} ref={heading} dir="auto"><Text text={title} plain /></h2> : <Heading text={title} />}
-        {!form.isNew && <p class="unit"><bdi>{brief(form.schema.value.title ?? type)}</bdi> · <bdi>{visible(object.id)}</bdi> · {t("form.updated", { time: new Date(object.updateTime).toLocaleString(), user: userOf(object) })} · <a href={to.history(network, type, object.id)}>{t("history.title")}</a></p>}
+        {!form.isNew && <p class="unit"><a href={to.list(network, type)}><bdi>{brief(form.schema.value.title ?? type)}</bdi></a> · <bdi>{visible(object.id)}</bdi> · {t("form.updated", { time: timeOf(object.updateTime), user: userOf(object) })} · <a href={to.history(network, type, object.id)}>{t("history.title")}</a></p>}
         {form.schema.value !== read && <div role="alert" class="warning"><p>{t("form.schema.changed")}</p>{gone.length > 0 && <p>{t("form.schema.lost", { fields: gone.join(", ") })}</p>}</div>}
         {!form.isNew && !beside && <Panels version={opened.etag} place={{ type, network, id: opened.id!, object }} />}
         {other.value !== null && !busy.value && !clash.value && (
@@ -181,7 +181,7 @@ function FormView(props: EditorProps & { opened: Opened }) {
             <div class="fields" inert={busy.value && form.isNew}>{fields}</div>
             <div class="actions">
               {!fixed && <button type="button" class="primary" aria-disabled={busy.value} aria-keyshortcuts="Control+Enter" onClick={submit}>{t(form.isNew ? "form.create" : "form.save")}</button>}
-              {dirty && !busy.value && <button type="button" onClick={() => { if (confirm(t("form.leave"))) { form.value.value = start === form.base.value || form.isNew ? start : form.base.value; form.faults.value = new Map(); } }}>{t("form.reset")}</button>}
+              {dirty && !busy.value && <button type="button" onClick={() => { if (confirm(t("form.leave"))) { form.value.value = start === form.base.value || form.isNew ? start : form.base.value; form.faults.value = new Map(); top(); } }}>{t("form.reset")}</button>}
               {beside && <button type="button" onClick={() => { if (!dirty || confirm(t("form.leave"))) beside.close(); }}>{t("form.close")}</button>}
               <span role="status">{status.value || (dirty ? t("form.unsaved") : "")}</span>
               {failed.value && <p role="alert" class="fault" dir="auto">{failed.value}</p>}
@@ -209,8 +209,9 @@ function Summary({ form, refer }: { form: Form; refer: RefObject<HTMLDivElement 
           <h2>{t("form.faults", { count: faults.length })}</h2>
           <ul>
             {faults.map(({ at, message }) => {
-              const labels = at === "" ? "" : form.place(steps(at)).labels.join(" › ") + ": ";
-              const text = labels + named(form, message);
+              const { labels } = form.place(steps(at));
+              const said = named(form, message);
+              const text = labels.length === 0 || (labels.length === 1 && said.startsWith(labels[0]!)) ? said : `${labels.join(" › ")}: ${said}`;
               return <li>{at === "" ? <Text text={text} /> : <button type="button" class="link" onClick={() => form.reveal(at)}><bdi>{brief(text)}</bdi></button>}</li>;
             })}
           </ul>

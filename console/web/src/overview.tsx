@@ -1,7 +1,7 @@
 // The first page of a network: what happened lately, what the caller has worked on, and what has warnings.
 import { me } from "./api";
 import { Heading, titleOf } from "./app";
-import { Entries, idOf, type Entry } from "./history";
+import { Entries, idOf, namesIn, noted, type Entry } from "./history";
 import { useAnswer } from "./hooks";
 import { to } from "./router";
 import { networks } from "./schema";
@@ -20,7 +20,9 @@ function workOf(user: string, entries: Entry[]): Entry[] {
 export function OverviewPage(props: { network: string }) {
   const { network } = props;
   const latest = useAnswer(`/api/v1/audit?${new URLSearchParams({ context: network, pageSize: String(read), count: "false" })}`);
-  const work = latest?.status === 200 ? workOf(me.value, latest.body.results) : [];
+  const changes: Entry[] = latest?.status === 200 ? latest.body.results : [];
+  const work = workOf(me.value, changes);
+  const names = namesIn(changes);
   const notes = useAnswer(`/api/v1/notifications?${new URLSearchParams({ context: network, pageSize: String(shown), count: "false" })}`);
   return (
     <>
@@ -32,7 +34,7 @@ export function OverviewPage(props: { network: string }) {
         ) : latest.status !== 200 ? (
           <Messages status={latest.status} messages={latest.body?.messages} />
         ) : (
-          <Entries network={network} entries={latest.body.results.slice(0, shown)} />
+          <Entries network={network} entries={changes.slice(0, shown)} names={names} />
         )}
         <p>
           <a href={to.history(network)}>{t("overview.all")}</a>
@@ -45,7 +47,7 @@ export function OverviewPage(props: { network: string }) {
             {work.map((entry) => (
               <li key={entry.object.url}>
                 <a href={to.object(network, String(entry.params?.type), idOf(entry))}>
-                  {titleOf(String(entry.params?.type))} <bdi>{brief(entry.object.id, 60)}</bdi>
+                  {titleOf(String(entry.params?.type))} <bdi>{brief(names.get(entry.object.url) ?? entry.object.id, 60)}</bdi>
                 </a>
                 {", "}
                 <Time value={entry.time} />
@@ -57,7 +59,7 @@ export function OverviewPage(props: { network: string }) {
       {notes?.status === 200 && notes.body.results.length > 0 && (
         <section aria-labelledby="warnings">
           <h2 id="warnings">{t("overview.warnings")}</h2>
-          <Entries network={network} entries={notes.body.results.map((note: any) => ({ ...note, cause: note.warning }))} />
+          <Entries network={network} entries={notes.body.results.map(noted)} names={names} />
         </section>
       )}
     </>

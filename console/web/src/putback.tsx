@@ -3,9 +3,9 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { api, type Answer } from "./api";
 import { changeOf, stored, type Change } from "./form/change";
 import { every, isSecret, propertySchemas } from "./form/schema";
-import { isObject, set, type Json, type JsonObject } from "./form/value";
-import type { Entry } from "./history";
-import { schemaOf, type Schema } from "./schema";
+import { get, isObject, pointer, set, type Json, type JsonObject } from "./form/value";
+import { within, type Entry } from "./history";
+import { placeOf, schemaOf, type Schema } from "./schema";
 import { t } from "./texts";
 import { Messages, Plain, Text } from "./values";
 
@@ -40,20 +40,19 @@ function obstacle(root: Schema, object: any, path: string[]): string | undefined
   return undefined;
 }
 
-function fieldsOf(schema: Schema, object: any, entry: Entry): Field[] {
+function fieldsOf(schema: Schema, object: Json | undefined, entry: Entry): Field[] {
   return (entry.changes ?? []).map((change) => {
     const path = change.field.slice(1).split("/").map(unescaped);
-    const now = path.reduce((at: any, name) => (typeof at === "object" && at !== null ? at[name] : undefined), object);
+    const now = get(object, path);
     const hidden = change.from === undefined && change.to === undefined ? "putback.secret" : undefined;
     return { path, now, before: change.from, obstacle: hidden ?? obstacle(schema, object, path) };
   });
 }
 
 /** The request that gives fields their former values, undefined if they have them. */
-function changeTo(schema: Schema, object: any, fields: Field[]): Change | undefined {
-  const former = fields.reduce((at, { path, before }) => set(at, path, before as Json | undefined) as JsonObject, object as JsonObject);
-  const [from, to] = [object, former].map((one) => stored(schema, schema, one, new Map()) as JsonObject);
-  return changeOf(from, to);
+function changeTo(schema: Schema, object: JsonObject, fields: Field[]): Change | undefined {
+  const former = fields.reduce((at, { path, before }) => set(at, path, before as Json | undefined) as JsonObject, object);
+  return changeOf(object, stored(schema, schema, former, new Map()) as JsonObject);
 }
 
 /** A dialog that shows what will be written, and writes it if nobody has changed the object meanwhile. */
@@ -69,8 +68,9 @@ export function PutBack(props: { network: string; type: string; entry: Entry; on
       const failed = [schema, object].find(({ status }) => status !== 200);
       if (failed) refuse(failed);
       else {
-        const fields = fieldsOf(schema.body, object.body, entry);
-        show({ fields, change: changeTo(schema.body, object.body, fields.filter((field) => !field.obstacle)), tag: object.headers.get("ETag") ?? "" });
+        const now = stored(schema.body, schema.body, object.body, new Map()) as JsonObject;
+        const fields = fieldsOf(schema.body, now, entry);
+        show({ fields, change: changeTo(schema.body, now, fields.filter((field) => !field.obstacle)), tag: object.headers.get("ETag") ?? "" });
       }
     });
   }, []);
@@ -97,17 +97,20 @@ export function PutBack(props: { network: string; type: string; entry: Entry; on
             </tr>
           </thead>
           <tbody>
-            {read.fields.map((field) => (
-              <tr key={field.path.join("/")}>
-                <th scope="row">
-                  <Text text={field.path.join(" › ")} max={80} />
-                </th>
-                <td>
-                  <Plain value={field.now} max={120} />
-                </td>
-                <td>{field.obstacle ? t(field.obstacle) : <Plain value={field.before} max={120} />}</td>
-              </tr>
-            ))}
+            {read.fields.flatMap(({ path, now, before, obstacle }) => {
+              const change = { field: pointer(path), from: now, to: before };
+              return (obstacle ? [change] : within(change)).map(({ field, from, to }) => (
+                <tr key={field}>
+                  <th scope="row">
+                    <Text text={placeOf(field)} max={80} />
+                  </th>
+                  <td>
+                    <Plain value={from} max={120} />
+                  </td>
+                  <td>{obstacle ? t(obstacle) : <Plain value={to} max={120} />}</td>
+                </tr>
+              ));
+            })}
           </tbody>
         </table>
       )}

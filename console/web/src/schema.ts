@@ -89,6 +89,9 @@ export function worded(name: string): string {
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
+/** A JSON Pointer in words. */
+export const placeOf = (field: string): string => field.slice(1).split("/").map((name) => worded(name.replaceAll("~1", "/").replaceAll("~0", "~"))).join(" › ");
+
 function kindOf(root: Schema, schema: Schema): Pick<Property, "kind" | "target" | "values"> {
   if (schema["x-ref"]) return { kind: "reference", target: targetOf(schema["x-ref"]) };
   if (schema.enum) return { kind: "enum", values: schema.enum.filter((value: unknown) => value !== null) };

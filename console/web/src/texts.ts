@@ -137,7 +137,7 @@ const texts: Record<string, string> = {
   "history.audit.object.created": "was created.",
   "history.audit.object.updated": "was changed.",
   "history.audit.object.removed": "was removed.",
-  "history.notification.warning.appeared": "has a new warning:",
+  "history.notification.warning.appeared": "has a new warning: {{warning}}",
   "history.version": "version {{version}}",
   "history.field": "1 field",
   "history.fields": "{{count}} fields",

@@ -28,13 +28,19 @@ export function Text(props: { text: string; max?: number; plain?: boolean }) {
 }
 
 export function Time(props: { value: string }) {
-  const time = new Date(props.value);
-  if (Number.isNaN(time.getTime())) return <Text text={props.value} />;
+  if (Number.isNaN(Date.parse(props.value))) return <Text text={props.value} />;
   return (
     <time dateTime={props.value} title={props.value}>
-      {time.toLocaleString(undefined, { dateStyle: "medium", timeStyle: /T00:00:00/.test(props.value) ? undefined : "short" })}
+      {timeOf(props.value)}
     </time>
   );
+}
+
+/** A date, which has no time zone, or a time by the clock here. Midnight is a date. */
+export function timeOf(value: string): string {
+  const time = new Date(value);
+  if (!value.includes("T")) return time.toLocaleDateString(undefined, { dateStyle: "medium", timeZone: "UTC" });
+  return time.toLocaleString(undefined, { dateStyle: "medium", timeStyle: time.getHours() + time.getMinutes() > 0 ? "short" : undefined });
 }
 
 /** The name of a referenced object, which leads to it if the caller sees that. */

@@ -35,7 +35,14 @@ export function Views(props: { network: string; type: string }) {
               <a href={`${to.list(props.network, props.type)}?${query}`}>
                 <bdi>{name}</bdi>
               </a>
-              <button type="button" aria-label={t("views.remove", { name })} onClick={() => keep(Object.fromEntries(Object.entries(views).filter(([other]) => other !== name)))}>
+              <button
+                type="button"
+                aria-label={t("views.remove", { name })}
+                onClick={(event) => {
+                  event.currentTarget.closest("details")!.querySelector("input")!.focus();
+                  keep(Object.fromEntries(Object.entries(views).filter(([other]) => other !== name)));
+                }}
+              >
                 ✕
               </button>
             </li>

@@ -49,7 +49,7 @@ export function HealthPage() {
           {notes.length > 0 && <p class="hint">{t("health.private")}</p>}
           <dl>
             <dt>{t("health.version")}</dt>
-            <dd>{answers[1].body?.version}</dd>
+            <dd>{answers[1].body?.version || "–"}</dd>
             <dt>{t("health.schemas")}</dt>
             <dd>{ready.body.set ? t("health.set", { digest: ready.body.schemas, set: ready.body.set }) : ready.body.schemas}</dd>
           </dl>

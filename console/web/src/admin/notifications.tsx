@@ -1,6 +1,6 @@
 // The warnings that have appeared on what the caller created.
 import { Heading } from "../app";
-import { Entries } from "../history";
+import { Entries, noted } from "../history";
 import { useAnswer } from "../hooks";
 import { address, to } from "../router";
 import { t } from "../texts";
@@ -24,7 +24,7 @@ export function NotificationsPage(props: { network: string }) {
           <p class="count" role="status">
             {t("notifications.count", { count: answer.body.totalCount.toLocaleString() })}
           </p>
-          <Entries network={network} entries={answer.body.results.map((note: any) => ({ ...note, cause: note.warning }))} />
+          <Entries network={network} entries={answer.body.results.map(noted)} />
           <nav class="pages" aria-label={t("list.pages")}>
             {cursor && (
               <a class="button" href={to.notifications(network)}>

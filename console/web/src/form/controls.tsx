@@ -58,7 +58,7 @@ function Typed(props: ControlProps) {
     return (
       <div class="cut">
         <p dir="auto">{visible(value.slice(0, 1000))}…</p>
-        <button type="button" id={attributes.id} aria-label={`${rest}: ${props.label}`} onClick={() => (whole.value = true)}>{rest}</button>
+        <button type="button" id={attributes.id} aria-label={`${rest}: ${props.label}`} onClick={() => { whole.value = true; form.refocus(attributes.id); }}>{rest}</button>
       </div>
     );
   }
@@ -246,7 +246,7 @@ export function Secret({ path, shape, attributes }: ControlProps) {
     <div class="secret">
       <input {...attributes} type="password" autocomplete="new-password" value={typed ? shownAs(value) : ""} onInput={(event) => form.set(path, event.currentTarget.value || before)} />
       {state && <span class="unit">{value === undefined && before !== undefined ? t("form.secret.removed") : state}</span>}
-      {before !== undefined && value !== undefined && <button type="button" onClick={() => form.set(path, undefined)}>{t("form.remove")}</button>}
+      {before !== undefined && value !== undefined && <button type="button" onClick={() => { form.set(path, undefined); form.refocus(attributes.id); }}>{t("form.remove")}</button>}
     </div>
   );
 }

@@ -148,10 +148,10 @@ function hint(shape: Shape): string {
   const s = shape.schema;
   const parts: string[] = typeof s.description === "string" ? [s.description] : [];
   const example = Array.isArray(s.examples) && !["object", "array", "boolean"].includes(shape.type ?? "") && !s.enum && !s["x-ref"] && !/date|duration/.test(s.format ?? "") ? s.examples[0] : undefined;
-  if (example !== undefined && typeof example !== "object") parts.push(t("form.example", { value: String(example) }));
   if (!s.readOnly) parts.push(...bounds(s));
-  if (s.default !== undefined && s.default !== null && !["object", "boolean"].includes(typeof s.default)) parts.push(t("form.default", { value: String(s.default) }));
+  if (s.default !== undefined && s.default !== null && !s.enum && !["object", "boolean"].includes(typeof s.default)) parts.push(t("form.default", { value: String(s.default) }));
   if (typeof s["x-default"] === "string" && !s.readOnly) parts.push(t("form.default." + s["x-default"]));
+  if (example !== undefined && typeof example !== "object") parts.push(t("form.example", { value: String(example) }));
   return parts.join(" ");
 }
 

@@ -38,7 +38,7 @@ export function Group(props: ControlProps & { about?: ComponentChildren }) {
           {!reason && (
             <div class="tools">
               <button type="button" onClick={() => form.asJson(path, true)}>{t("form.as.json", { label })}</button>
-              {optional && <button type="button" onClick={() => form.set(path, undefined)}>{t("form.remove.label", { label })}</button>}
+              {optional && <button type="button" onClick={() => { form.set(path, undefined); form.refocus(attributes.id); }}>{t("form.remove.label", { label })}</button>}
             </div>
           )}
         </>
@@ -117,7 +117,7 @@ function Entries({ path, shape, reason }: { path: Path; shape: Shape; reason?: s
       {names.map((entry) => (
         <div class="item" key={entry}>
           <Field path={[...path, entry]} schema={memberSchema(shape, entry)} label={brief(entry)} place="entry" reason={reason} />
-          {!reason && <button type="button" onClick={() => { form.set([...path, entry], undefined); form.moved(path); }}>{t("form.remove.label", { label: entry })}</button>}
+          {!reason && <button type="button" onClick={() => { form.set([...path, entry], undefined); form.moved(path); form.refocus(id); }}>{t("form.remove.label", { label: entry })}</button>}
         </div>
       ))}
       {!reason && (

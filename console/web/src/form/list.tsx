@@ -40,7 +40,7 @@ export function List(props: ControlProps & { about?: ComponentChildren }) {
   };
   const remove = (index: number) => {
     change((items) => items.filter((_, i) => i !== index));
-    queueMicrotask(() => document.getElementById(attributes.id + "-add")?.focus());
+    form.refocus(attributes.id + "-add");
   };
   const swap = (index: number) => change((items) => items.map((item, i) => (i === index ? items[i + 1]! : i === index + 1 ? items[i - 1]! : item)));
   const first = page * pageSize;
@@ -66,9 +66,9 @@ export function List(props: ControlProps & { about?: ComponentChildren }) {
       {!reason && (
         <div class="tools">
           {length < most && <button type="button" id={attributes.id + "-add"} onClick={add}>{t("form.add.item", { label })}</button>}
-          {!there && <button type="button" onClick={() => form.set(path, [])}>{t("form.set.empty", { label })}</button>}
+          {!there && <button type="button" onClick={() => { form.set(path, []); form.refocus(attributes.id + "-add"); }}>{t("form.set.empty", { label })}</button>}
           {there && <button type="button" onClick={() => form.asJson(path, true)}>{t("form.as.json", { label })}</button>}
-          {there && props.place === "property" && !props.required && <button type="button" onClick={() => { form.set(path, undefined); form.moved(path); }}>{t("form.remove.label", { label })}</button>}
+          {there && props.place === "property" && !props.required && <button type="button" onClick={() => { form.set(path, undefined); form.moved(path); form.refocus(attributes.id + "-add"); }}>{t("form.remove.label", { label })}</button>}
         </div>
       )}
     </fieldset>

@@ -129,6 +129,11 @@ export class Form {
     });
   }
 
+  /** Moves the focus to an element when what it was on has been removed. */
+  refocus(id: string): void {
+    queueMicrotask(() => document.getElementById(id)?.focus());
+  }
+
   id(path: Path): string {
     return this.prefix + pointer(path);
   }

@@ -136,7 +136,8 @@ export function Reference(props: ControlProps) {
     timer.current = window.setTimeout(async () => {
       const answer = await find(to, networkOf(form, to, path), text, (parent) => (below.value ??= { parent, id: parentIn(form, path, parent, known) }).id);
       if (mine !== turn.current) return;
-      found.value = answer.found;
+      const exact = ({ id, name }: Found) => Number([id, name].some((one) => one.toLowerCase() === text.toLowerCase()));
+      found.value = answer.found.sort((a, b) => exact(b) - exact(a));
       fault.value = answer.fault ?? "";
       active.value = answer.found.length > 0 && text && !free ? 0 : -1;
     }, 150);

@@ -100,7 +100,7 @@ export async function others(opened: Opened, ended: AbortSignal): Promise<Schema
 /** withCommon declares the common fields that clients can write. */
 export function withCommon(schema: Schema, isNew: boolean): Schema {
   const resource = schema["x-resource"] ?? {};
-  const id = { type: "string", maxLength: 256, minLength: 1, format: "id", title: resource.idProperty ?? "id", "x-immutable": true, ...(resource.id !== "required" && { description: t("form.id") }) };
+  const id = { type: "string", maxLength: 256, minLength: 1, format: "id", title: resource.idProperty ?? "id", "x-immutable": true, description: t(resource.id === "required" ? "form.id.chosen" : "form.id") };
   const state = { type: "string", enum: states, default: "ACTIVE", title: t("form.state") };
   return {
     ...schema,

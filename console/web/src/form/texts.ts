@@ -54,6 +54,7 @@ add({
   "form.fault.time": "Enter the whole date and time.",
   "form.fault.unreachable": "The service cannot be reached. What you typed is still here; save again.",
   "form.faults": "Not saved: {{count}} to correct",
+  "form.id.chosen": "Choose one, which cannot change later.",
   "form.id": "The service makes one if you leave this empty.",
   "form.items": "({{count}})",
   "form.kind": "Kind of {{label}}",

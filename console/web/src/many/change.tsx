@@ -172,7 +172,7 @@ export function ChangeMany(props: Props) {
                     <Field path={[name]} schema={own(properties, name)} label={title} place="property" />
                     {own(form.value.value, name) === undefined && <p class="hint">{t("many.change.empty", { label: title })}</p>}
                   </div>
-                  <button type="button" onClick={() => { names.value = names.value.filter((one) => one !== name); form.set([name], undefined); }}>{t("many.change.drop", { label: title })}</button>
+                  <button type="button" onClick={(event) => { event.currentTarget.closest("form")!.querySelector<HTMLElement>("select[name=property]")!.focus(); names.value = names.value.filter((one) => one !== name); form.set([name], undefined); }}>{t("many.change.drop", { label: title })}</button>
                 </div>
               );
             })}

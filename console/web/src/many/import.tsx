@@ -133,7 +133,7 @@ export function Import(props: Props) {
       <p class="actions">
         {table.value && !run && twice === undefined && paths.value.some(Boolean) && <button type="button" class="primary" onClick={look}>{t("import.preview", { count: Math.min(previewed, table.value.rows.length) })}</button>}
         {preview.value && !writing.value && !busy && preview.value.rest.length === 0 && <button type="button" class="primary" onClick={write}>{t("import.write", { count: table.value!.rows.length.toLocaleString() })}</button>}
-        {rejected && <Save blob={rejected} name={`${type}-rejected.${table.value!.csv ? "csv" : "ndjson"}`} />}
+        {rejected && <Save besides={!writing.value} blob={rejected} name={`${type}-rejected.${table.value!.csv ? "csv" : "ndjson"}`} />}
         {!busy && <button type="button" onClick={props.onClose}>{t("many.close")}</button>}
       </p>
     </section>
@@ -146,7 +146,7 @@ function Columns(props: { table: Table; paths: string[]; all: ReturnType<typeof 
   const sample = (name: string) => table.rows.find((row) => Object.hasOwn(row.values, name))?.values[name];
   return (
     <div class="scroll" role="region" aria-label={t("import.columns")} tabIndex={0}>
-      <table>
+      <table class="wrapped">
         <thead>
           <tr>
             <th scope="col">{t("import.column")}</th>

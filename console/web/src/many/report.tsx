@@ -3,6 +3,7 @@
 import { useEffect, useLayoutEffect, useMemo } from "preact/hooks";
 import { guard } from "../router";
 import { brief, explain, t, type Message } from "../texts";
+import { placeOf } from "../schema";
 import { Messages, Text } from "../values";
 import type { Noted, Operation, Transactions } from "./batch";
 
@@ -69,11 +70,12 @@ function List<O>({ title, kind, notes, named }: { title: string; kind: string; n
   );
 }
 
-export const reasons = (messages: Message[]): string => messages.map(explain).join(" ");
+/** Why an object was refused. The places of faults are written as the history writes those of changes. */
+export const reasons = (messages: Message[]): string => messages.map((message) => explain({ ...message, params: { ...message.params, ...(typeof message.params?.field === "string" && { field: placeOf(message.params.field) }) } })).join(" ");
 
-/** Save is a link that saves a file. */
-export function Save({ blob, name }: { blob: Blob; name: string }) {
+/** Save is a link that saves a file, which can stand besides what is to be done first. */
+export function Save({ blob, name, besides }: { blob: Blob; name: string; besides?: boolean }) {
   const url = useMemo(() => URL.createObjectURL(blob), [blob]);
   useEffect(() => () => URL.revokeObjectURL(url), [url]);
-  return <a class="button primary" href={url} download={name}>{t("many.save", { name })}</a>;
+  return <a class={besides ? "button" : "button primary"} href={url} download={name}>{t("many.save", { name })}</a>;
 }

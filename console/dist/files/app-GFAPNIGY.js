@@ -1,1 +1,0 @@
-import{f as r}from"./chunk-ZQQ34NFJ.js";import"./chunk-CIUOQRWM.js";import{g as m}from"./chunk-QPBBURJ5.js";import{b as o,t as e}from"./chunk-FM3OPNN6.js";o(e(r,{}),document.getElementById("console"));m();
