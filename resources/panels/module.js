@@ -1,5 +1,6 @@
 // What the advertising service adds to the pages of objects in the console.
 import { files } from "./files.js";
+import { locations } from "./locations.js";
 import { preview } from "./preview.js";
 import { reach } from "./targeting.js";
 
@@ -9,3 +10,6 @@ export const panels = [
   { title: "Preview", types: ["creatives"], show: preview },
   { title: "Files", types: ["creatives"], lasts: true, show: files },
 ];
+
+/** @type {import("../../console/web/src/module").Module["lookups"]} */
+export const lookups = { locations };

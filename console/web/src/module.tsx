@@ -45,9 +45,18 @@ export interface Panel {
   show(element: HTMLElement, place: Place, console: Console): void | (() => void);
 }
 
-/** What module.js exports as panels. */
+/** Something in a list that x-lookup names, with what tells it from others of the same name. */
+export interface Looked {
+  id: number;
+  name: string;
+  about?: string;
+}
+
+/** What module.js exports. */
 export interface Module {
   panels: Panel[];
+  /** Searches of the lists that x-lookup names, which throw an Error to say why there is no answer. */
+  lookups?: Record<string, (text: string, console: Console) => Promise<Looked[]>>;
 }
 
 const services: Console = {
@@ -67,6 +76,9 @@ function load(): Promise<Module> {
   const address = document.getElementById("console")!.dataset.module;
   return (loading ??= address ? import(address).catch((cause) => ((loading = null), Promise.reject(cause))) : Promise.resolve({ panels: [] }));
 }
+
+/** Searches a list, which finds nothing if the application does not have it. */
+export const lookup = async (list: string, text: string): Promise<Looked[]> => (await load()).lookups?.[list]?.(text, services) ?? [];
 
 /** The parts that the application adds to the page of an object, of which each save makes another version. */
 export function Panels(props: { place: Place; version: string }) {

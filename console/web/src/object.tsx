@@ -6,7 +6,7 @@ import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { Heading, titleOf } from "./app";
 import "./form/texts";
 import { ConflictView } from "./form/conflict";
-import { named } from "./form/field";
+import { Alternatives, named } from "./form/field";
 import { Members } from "./form/group";
 import { Beside, Form, FormContext, useShape } from "./form/model";
 import { Opened, Outcome, conflict, lost, open, others, resolve, save } from "./form/saving";
@@ -79,7 +79,12 @@ function FormView(props: EditorProps & { opened: Opened }) {
   const info = types.value.find((one) => one.type === type);
   const fixed = (!info || info.writable) && (methods.includes("PUT") || (form.isNew && methods.includes("POST"))) ? undefined : t("form.reason.type");
   const first = form.isNew && resource.id === "required" ? "id" : resource.label ?? "name";
-  const fields = useMemo(() => <Members path={[]} shape={shape} reason={fixed} first={first} />, [shape, fixed, first]);
+  const fields = useMemo(() => (
+    <>
+      {shape.alternatives && !fixed && <Alternatives path={[]} shape={shape} id={form.id([])} label={visible(form.schema.value.title ?? type)} place="entry" />}
+      <Members path={[]} shape={shape} reason={fixed} first={first} />
+    </>
+  ), [shape, fixed, first]);
   useLayoutEffect(() => (dirty ? guard(() => confirm(t("form.leave"))) : undefined), [dirty]);
   useLayoutEffect(() => beside?.note(dirty), [dirty]);
   useEffect(() => { if (beside) heading.current?.focus(); }, []);
@@ -181,7 +186,7 @@ function FormView(props: EditorProps & { opened: Opened }) {
             <div class="fields" inert={busy.value && form.isNew}>{fields}</div>
             <div class="actions">
               {!fixed && <button type="button" class="primary" aria-disabled={busy.value} aria-keyshortcuts="Control+Enter" onClick={submit}>{t(form.isNew ? "form.create" : "form.save")}</button>}
-              {dirty && !busy.value && <button type="button" onClick={() => { if (confirm(t("form.leave"))) { form.value.value = start === form.base.value || form.isNew ? start : form.base.value; form.faults.value = new Map(); top(); } }}>{t("form.reset")}</button>}
+              {dirty && !busy.value && <button type="button" onClick={() => { if (confirm(t("form.leave"))) { form.reset(start === form.base.value || form.isNew ? start : form.base.value); top(); } }}>{t("form.reset")}</button>}
               {beside && <button type="button" onClick={() => { if (!dirty || confirm(t("form.leave"))) beside.close(); }}>{t("form.close")}</button>}
               <span role="status">{status.value || (dirty ? t("form.unsaved") : "")}</span>
               {failed.value && <p role="alert" class="fault" dir="auto">{failed.value}</p>}

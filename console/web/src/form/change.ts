@@ -1,12 +1,13 @@
 // What is sent: the difference between what was read and what is in the form; and what
 // is done when somebody else has changed the object meanwhile.
 
-import { Choices, Schema, declared, itemSchema, memberSchema, shapeOf, target } from "./schema";
+import { Choices, Schema, declared, itemSchema, lookedUp, memberSchema, shapeOf, target } from "./schema";
 import { Json, JsonObject, Path, equal, isObject, own, put } from "./value";
 
 export interface Name {
   name?: string;
   url?: string;
+  about?: string;
 }
 
 /** Names are what references were called in responses, by type and id. */
@@ -14,7 +15,7 @@ export type Names = Map<string, Name>;
 
 export const nameKey = (type: string, id: string) => type + " " + id;
 
-const none: Choices = new Map();
+export const none: Choices = new Map();
 
 /** stored returns a value as it is stored: references are ids. Their names are kept. */
 export function stored(root: Schema, schema: unknown, value: Json | undefined, names: Names): Json | undefined {
@@ -29,6 +30,13 @@ export function stored(root: Schema, schema: unknown, value: Json | undefined, n
     names.set(nameKey(to.type, value.id), known);
     return to.form === "object" ? { id: value.id } : value.id;
   }
+  const list = lookedUp(shape);
+  if (list !== undefined && isObject(value) && value.id !== undefined) {
+    const { id, name, ...others } = value;
+    const about = Object.values(others).filter((one) => typeof one === "string").join(" · ");
+    names.set(nameKey(list, String(id)), { about, ...(typeof name === "string" && { name }) });
+    return { id };
+  }
   if (Array.isArray(value)) return value.map((item, i) => stored(root, itemSchema(shape, i), item, names) ?? null);
   if (!isObject(value)) return value;
   const out: JsonObject = {};
@@ -42,15 +50,17 @@ interface Shown {
   value: Json | undefined;
 }
 
-const shown = new WeakMap<object, Shown>();
+/** What is looked through with choices, and without, as what was read is. */
+const shown = [new WeakMap<object, Shown>(), new WeakMap<object, Shown>()] as const;
 
 /** visible returns a value without what conditions hide. What is unchanged is looked through once. */
 export function visible(root: Schema, schema: unknown, value: Json | undefined, choices: Choices, path: Path = []): Json | undefined {
   if (!Array.isArray(value) && !isObject(value)) return value;
-  const known = shown.get(value);
+  const looked = shown[choices.size > 0 ? 0 : 1];
+  const known = looked.get(value);
   if (known && known.schema === schema && known.choices === choices) return known.value;
   const now = { schema, choices, value: look(root, schema, value, choices, path) };
-  shown.set(value, now);
+  looked.set(value, now);
   return now.value;
 }
 
@@ -165,7 +175,7 @@ export function initial(root: Schema, schema: unknown, depth = 0): JsonObject {
     const inner = memberSchema(shape, name);
     const member = shapeOf(root, inner, undefined, [], none);
     const s = member.schema;
-    if (target(member) || s.default !== undefined || s.readOnly || member.alternatives || depth > 8) continue;
+    if (target(member) || lookedUp(member) || s.default !== undefined || s.readOnly || member.alternatives || depth > 8) continue;
     if (member.type === "array" && own(shape.schema.properties, name)) put(out, name, []);
     if (member.type === "object" && s.properties) put(out, name, initial(root, inner, depth + 1));
   }

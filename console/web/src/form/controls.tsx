@@ -8,7 +8,7 @@ import { Text as Shown } from "../values";
 import type { ControlProps } from "./field";
 import { Form, useForm, useValue } from "./model";
 import { nameKey } from "./change";
-import { Shape, isSecret, masked, target } from "./schema";
+import { Shape, isSecret, lookedUp, masked, target } from "./schema";
 import { Draft, Json, equal, get, isObject } from "./value";
 
 /** emptied returns what an empty control stands for. */
@@ -21,6 +21,9 @@ export function emptied({ shape, place, required }: ControlProps): Json | undefi
 }
 
 const shownAs = (value: Json | undefined) => (value instanceof Draft ? value.text : value === undefined || value === null ? "" : String(value));
+
+/** hasLines reports whether a text may have line breaks. */
+const hasLines = (s: Shape["schema"]) => !s.format && !s.pattern && (s.maxLength === undefined || s.maxLength > 500) && s.contentEncoding === undefined;
 
 /** longest is how many characters of a text are shown before the user asks for the rest. */
 const longest = 20_000;
@@ -63,7 +66,7 @@ function Typed(props: ControlProps) {
     );
   }
   const common = { ...attributes, dir: "auto" as const, value, placeholder: shownAs(s.default), autocomplete: "off", spellcheck: false };
-  if (value.includes("\n") || (!s.format && !s.pattern && (s.maxLength === undefined || s.maxLength > 500) && s.contentEncoding === undefined)) {
+  if (value.includes("\n") || hasLines(s)) {
     return <textarea {...common} rows={Math.min(12, Math.max(2, value.split("\n").length))} onInput={(event) => write(event.currentTarget.value)} />;
   }
   const kinds: Record<string, "email" | "url"> = { email: "email", uri: "url" };
@@ -106,7 +109,7 @@ export function Check(props: ControlProps) {
   const form = useForm();
   const value = useValue(path);
   const preset = shape.schema.default;
-  if (place === "item" || typeof preset === "boolean") {
+  if ((place === "item" && !shape.nullable) || typeof preset === "boolean") {
     return <input {...attributes} aria-required={undefined} type="checkbox" checked={(value ?? preset) === true} onChange={(event) => form.set(path, event.currentTarget.checked)} />;
   }
   const write = (text: string) => form.set(path, text === "" ? emptied(props) : text === "true");
@@ -119,7 +122,8 @@ export function Check(props: ControlProps) {
   );
 }
 
-const named = (value: Json) => (value === null ? t("form.null") : brief(typeof value === "object" ? JSON.stringify(value) : String(value)));
+const named = (value: Json, shape?: Shape): string => brief(shape?.titles?.find(([one]) => equal(one, value))?.[1] ?? plain(value));
+const plain = (value: Json) => (value === null ? t("form.null") : typeof value === "object" ? JSON.stringify(value) : String(value));
 
 interface Option {
   value: Json;
@@ -132,13 +136,13 @@ function options(shape: Shape, before: Json | undefined, held: string[] | null):
   const values: Json[] = shape.schema.enum;
   const steps = shape.schema["x-transitions"];
   const first: Json[] | undefined = shape.schema["x-initial"];
-  const all = values.map((value) => ({ value, text: named(value) }));
+  const all = values.map((value) => ({ value, text: named(value, shape) }));
   if (before === undefined || before === null) return first ? all.filter(({ value }) => first.includes(value)) : all;
   if (!steps || (!values.includes(before) && !Object.hasOwn(steps, String(before)))) return all;
   const next: (string | { to: string; permission?: string })[] = Object.hasOwn(steps, String(before)) ? steps[String(before)] : [];
   const possible = next.filter((step) => typeof step === "string" || !step.permission || !held || held.includes(step.permission));
-  return [{ value: before, text: named(before) }, ...possible.map((step) => typeof step === "string" ? { value: step, text: step } :
-    { value: step.to, text: step.permission ? t("form.step.permission", { to: step.to, permission: step.permission }) : step.to })];
+  return [{ value: before, text: named(before, shape) }, ...possible.map((step) => typeof step === "string" ? { value: step, text: named(step, shape) } :
+    { value: step.to, text: step.permission ? t("form.step.permission", { to: named(step.to, shape), permission: step.permission }) : named(step.to, shape) })];
 }
 
 export function Choice(props: ControlProps) {
@@ -147,13 +151,13 @@ export function Choice(props: ControlProps) {
   const value = useValue(path);
   const before = get(form.base.value, path);
   const offered = options(shape, before, form.schema.value["x-resource"]?.scope === "global" ? null : permissions.value);
-  if (value !== undefined && !(value instanceof Draft) && !offered.some((one) => equal(one.value, value))) offered.push({ value, text: named(value) });
+  if (value !== undefined && !(value instanceof Draft) && !offered.some((one) => equal(one.value, value))) offered.push({ value, text: named(value, shape) });
   const chosen = offered.findIndex((one) => equal(one.value, value));
   const preset = shape.schema.default;
   const fixed = shape.schema["x-transitions"] && before !== undefined && before !== null;
   return (
     <select {...attributes} value={String(chosen)} onChange={(event) => form.set(path, offered[Number(event.currentTarget.value)]?.value ?? emptied(props))}>
-      {(chosen < 0 || (place === "property" && !fixed)) && <option value="-1">{preset !== undefined ? t("form.default", { value: named(preset) }) : t("form.unset")}</option>}
+      {(chosen < 0 || (place === "property" && !fixed)) && <option value="-1">{preset !== undefined ? t("form.default", { value: named(preset, shape) }) : t("form.unset")}</option>}
       {offered.map((one, i) => <option value={String(i)}>{one.text}</option>)}
     </select>
   );
@@ -242,9 +246,10 @@ export function Secret({ path, shape, attributes }: ControlProps) {
   const before = get(form.base.value, path);
   const typed = value !== undefined && !equal(value, before);
   const state = form.isNew ? "" : shape.schema.writeOnly ? t("form.secret.unknown") : before === undefined || before === null ? t("form.secret.unset") : t("form.secret.set");
+  const common = { ...attributes, autocomplete: "new-password", value: typed ? shownAs(value) : "", onInput: (event: { currentTarget: { value: string } }) => form.set(path, event.currentTarget.value || before) };
   return (
     <div class="secret">
-      <input {...attributes} type="password" autocomplete="new-password" value={typed ? shownAs(value) : ""} onInput={(event) => form.set(path, event.currentTarget.value || before)} />
+      {hasLines(shape.schema) ? <textarea {...common} rows={2} spellcheck={false} /> : <input {...common} type="password" />}
       {state && <span class="unit">{value === undefined && before !== undefined ? t("form.secret.removed") : state}</span>}
       {before !== undefined && value !== undefined && <button type="button" onClick={() => { form.set(path, undefined); form.refocus(attributes.id); }}>{t("form.remove")}</button>}
     </div>
@@ -276,7 +281,10 @@ function written(form: Form, shape: Shape, value: Json | undefined): string {
     const name = form.names.get(nameKey(to.type, id))?.name;
     return name && name !== id ? `${name} (${id})` : id;
   }
+  const list = lookedUp(shape);
+  if (list !== undefined && isObject(value)) return form.names.get(nameKey(list, String(value.id)))?.name ?? String(value.id);
   if (s.format === "date-time" && typeof value === "string") return timeOf(value);
+  if (shape.titles) return named(value, shape);
   if (typeof value === "boolean") return t(value ? "form.yes" : "form.no");
   return typeof value === "object" ? JSON.stringify(masked(form.schema.peek(), [s], value, t("form.secret.set"))) : String(value);
 }

@@ -10,8 +10,8 @@ import { JsonText } from "./json";
 import { List } from "./list";
 import { hasType } from "./match";
 import { Form, useDerived, useForm, useShape } from "./model";
-import { Reference } from "./reference";
-import { Shape, branchName, label as labelOf, target } from "./schema";
+import { Looked, Reference } from "./reference";
+import { Shape, branchName, label as labelOf, lookedUp, target } from "./schema";
 import { Draft, Json, Path, get, isObject, pointer, steps } from "./value";
 
 /** Place is where a value stands: a declared property, a member of a map, or an item of an array, of which the
@@ -34,9 +34,9 @@ export interface ControlProps extends FieldProps {
   attributes: { id: string; "aria-describedby": string | undefined; "aria-invalid": boolean; "aria-required": boolean };
 }
 
-type Kind = "reference" | "choice" | "several" | "string" | "number" | "boolean" | "object" | "array" | "json" | "secret" | "duration" | "time" | "none";
+type Kind = "reference" | "looked" | "choice" | "several" | "string" | "number" | "boolean" | "object" | "array" | "json" | "secret" | "duration" | "time" | "none";
 
-const single: Kind[] = ["reference", "choice", "string", "number", "boolean", "json", "secret", "time"];
+const single: Kind[] = ["reference", "looked", "choice", "string", "number", "boolean", "json", "secret", "time"];
 const maxDepth = 10;
 
 function kindOf(shape: Shape, value: Json | undefined, path: Path, raw: boolean): Kind {
@@ -44,12 +44,13 @@ function kindOf(shape: Shape, value: Json | undefined, path: Path, raw: boolean)
   if (raw || path.length > maxDepth) return "json";
   if (target(shape) && (value === undefined || value === null || typeof value === "string" || value instanceof Draft || target(shape)!.form === "object")) return "reference";
   if (shape.alternatives && shape.alternatives.chosen < 0) return "none";
-  if (s["x-secret"] || s.writeOnly) if (shape.type === "string") return "secret";
+  if (shape.type === "string" && (s["x-secret"] || isPassword(s))) return "secret";
   if (s.enum) return "choice";
+  if (lookedUp(shape) !== undefined && (value === undefined || value === null || value instanceof Draft || isObject(value))) return "looked";
   if (value !== undefined && value !== null && !(value instanceof Draft) && shape.type && !hasType(shape.type, value)) return "json";
   switch (shape.type) {
     case "string":
-      if (s.format === "duration" && (value === undefined || value === null || durationLike(value))) return "duration";
+      if (s.format === "duration" && (value === undefined || value === null || value instanceof Draft || durationLike(value))) return "duration";
       return ["date-time", "date", "local-date-time"].includes(s.format) && timeLike(s.format, value) ? "time" : "string";
     case "integer":
     case "number":
@@ -59,12 +60,15 @@ function kindOf(shape: Shape, value: Json | undefined, path: Path, raw: boolean)
     case "object":
       return (s.properties || isObject(s.additionalProperties) || s.patternProperties || isObject(s.unevaluatedProperties)) && !(value instanceof Draft) ? "object" : "json";
     case "array":
-      if (value instanceof Draft || !(isObject(s.items) || s.prefixItems)) return "json";
+      if (value instanceof Draft || !(isObject(s.items) || s.prefixItems || isObject(s.unevaluatedItems))) return "json";
       return s.uniqueItems && Array.isArray(s.items?.enum) && s.items.enum.every((one: Json) => typeof one !== "object") &&
         (value === undefined || value === null || (value as Json[]).every((item) => s.items.enum.includes(item))) ? "several" : "array";
   }
   return "json";
 }
+
+/** isPassword reports whether a text is never returned, and has no control of its own. */
+const isPassword = (s: Shape["schema"]) => s.writeOnly && !s.enum && !s.format;
 
 const durationLike = (value: Json) => typeof value === "string" && /^P(?=.)(\d+Y)?(\d+M)?(\d+W)?(\d+D)?(T(?=.)(\d+H)?(\d+M)?(\d+(\.\d+)?S)?)?$/.test(value);
 
@@ -74,7 +78,7 @@ function timeLike(format: string, value: Json | undefined): boolean {
 }
 
 const controls: Record<Exclude<Kind, "none">, (props: ControlProps) => JSX.Element> = {
-  reference: Reference, choice: Choice, several: Several, string: Text, number: Number_, boolean: Check, object: Group, array: List,
+  reference: Reference, looked: Looked, choice: Choice, several: Several, string: Text, number: Number_, boolean: Check, object: Group, array: List,
   json: JsonText, secret: Secret, duration: Duration, time: DateTime,
 };
 
@@ -95,10 +99,10 @@ export function Field(props: FieldProps): JSX.Element | null {
   };
   const Control = reason && ["json", "object", "array", "none"].indexOf(kind) < 0 ? Fixed : kind === "none" ? undefined : controls[kind];
   if (reason && kind === "none") return null;
-  const grouped = kind === "object" || kind === "array" || kind === "several" || kind === "duration" || (shape.alternatives !== undefined && !reason);
+  const grouped = Control !== Fixed && (kind === "object" || kind === "array" || kind === "several" || kind === "duration" || (shape.alternatives !== undefined && !reason));
   const body = (
     <>
-      {shape.alternatives && !reason && <Alternatives {...control} />}
+      {shape.alternatives && !reason && <Alternatives path={path} shape={shape} id={id} label={props.label} place={props.place} />}
       {shape.alternatives && !reason && Control && single.includes(kind) && <label for={id}><bdi>{props.label}</bdi></label>}
       {Control && <Control key={kind} {...control} />}
     </>
@@ -148,6 +152,7 @@ function hint(shape: Shape): string {
   const s = shape.schema;
   const parts: string[] = typeof s.description === "string" ? [s.description] : [];
   const example = Array.isArray(s.examples) && !["object", "array", "boolean"].includes(shape.type ?? "") && !s.enum && !s["x-ref"] && !/date|duration/.test(s.format ?? "") ? s.examples[0] : undefined;
+  if (s.writeOnly && !(shape.type === "string" && isPassword(s))) parts.push(t("form.secret.never"));
   if (!s.readOnly) parts.push(...bounds(s));
   if (s.default !== undefined && s.default !== null && !s.enum && !["object", "boolean"].includes(typeof s.default)) parts.push(t("form.default", { value: String(s.default) }));
   if (typeof s["x-default"] === "string" && !s.readOnly) parts.push(t("form.default." + s["x-default"]));
@@ -184,14 +189,15 @@ export function named(form: Form, message: Parameters<typeof explain>[0]): strin
   return explain({ ...message, params });
 }
 
-function Alternatives({ path, shape, attributes, label, place }: ControlProps) {
+/** Alternatives choose one of the branches of a value, which at the root are kinds of objects. */
+export function Alternatives({ path, shape, id: field, label, place }: { path: Path; shape: Shape; id: string; label: string; place: Place }) {
   const form = useForm();
   const { branches, chosen } = shape.alternatives!;
-  const id = attributes.id + "-kind";
+  const id = field + "-kind";
   const choose = (index: number) => {
     const value = get(form.value.peek(), path);
     form.choose(path, index);
-    if (!isObject(value) || index < 0) form.set(path, index < 0 && place === "property" ? undefined : index < 0 ? new Draft("", t("form.fault.choose")) : starting(form, branches[index]!, path));
+    if (path.length > 0 && (!isObject(value) || index < 0)) form.set(path, index < 0 && place === "property" ? undefined : index < 0 ? new Draft("", t("form.fault.choose")) : starting(form, branches[index]!, path));
   };
   return (
     <div class="alternatives">

@@ -7,9 +7,9 @@ import { expression } from "../pattern";
 import { brief, t } from "../texts";
 import { ControlProps, Field, Required } from "./field";
 import { blank } from "./list";
-import { isBlank, useDerived, useForm } from "./model";
+import { useDerived, useForm } from "./model";
 import { Shape, label, memberSchema, shapeOf, target } from "./schema";
-import { Json, JsonObject, Path, get, isObject, own, pointer } from "./value";
+import { Json, JsonObject, Path, get, isBlank, isObject, own, pointer } from "./value";
 
 export function Group(props: ControlProps & { about?: ComponentChildren }) {
   const { path, shape, label, place, attributes, reason } = props;
@@ -24,7 +24,7 @@ export function Group(props: ControlProps & { about?: ComponentChildren }) {
       <fieldset class="field group" aria-label={label}>
         <legend><bdi>{label}</bdi><Required {...props} /></legend>
         {props.about}
-        {reason ? t("form.unset") : <button type="button" id={attributes.id} onClick={() => { form.set(path, blank(form, { type: "object", ...shape.schema }, path)); form.reveal(at); }}>{t("form.add", { label })}</button>}
+        {reason ? t("form.unset") : <button type="button" id={attributes.id} onClick={() => { form.set(path, blank(form, { ...shape.schema, type: "object" }, path)); form.reveal(at); }}>{t("form.add", { label })}</button>}
       </fieldset>
     );
   }

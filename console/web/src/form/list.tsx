@@ -5,7 +5,7 @@ import { t } from "../texts";
 import { initial } from "./change";
 import { ControlProps, Field, Required } from "./field";
 import { Form, pageSize, useDerived, useForm } from "./model";
-import { itemSchema, shapeOf, target } from "./schema";
+import { itemSchema, lookedUp, shapeOf, target } from "./schema";
 import { Draft, Json, Path, get, pointer } from "./value";
 
 /** blank returns what an item or an entry begins with. */
@@ -14,7 +14,7 @@ export function blank(form: Form, schema: unknown, path: Path): Json {
   const s = shape.schema;
   if (s.default !== undefined) return s.default;
   if (shape.nullable) return null;
-  if (!s.enum && !target(shape) && !shape.alternatives) {
+  if (!s.enum && !target(shape) && !lookedUp(shape) && !shape.alternatives) {
     if (shape.type === "object") return initial(form.schema.peek(), schema);
     if (shape.type === "array") return [];
     if (shape.type === "boolean") return false;
@@ -45,7 +45,7 @@ export function List(props: ControlProps & { about?: ComponentChildren }) {
   const swap = (index: number) => change((items) => items.map((item, i) => (i === index ? items[i + 1]! : i === index + 1 ? items[i - 1]! : item)));
   const first = page * pageSize;
   const shown = Array.from({ length: Math.max(0, Math.min(pageSize, length - first)) }, (_, i) => first + i);
-  const most = shape.schema.maxItems ?? (shape.schema.prefixItems && !shape.schema.items ? shape.schema.prefixItems.length : Infinity);
+  const most = shape.schema.maxItems ?? (shape.schema.prefixItems && !shape.schema.items && !shape.schema.unevaluatedItems ? shape.schema.prefixItems.length : Infinity);
   return (
     <fieldset class="field list" aria-label={label} id={attributes.id} aria-describedby={attributes["aria-describedby"]}>
       <legend><bdi>{label}</bdi><Required {...props} />{length > 0 && <span class="count"> {t("form.items", { count: length })}</span>}</legend>

@@ -7,10 +7,10 @@ import { createContext } from "preact";
 import { useContext, useMemo } from "preact/hooks";
 import { t, visible as shownText } from "../texts";
 import type { Message } from "../texts";
-import { Change, Names, changeOf, visible } from "./change";
+import { Change, Names, changeOf, none, visible } from "./change";
 import { matches } from "./match";
-import { Schema, Shape, itemSchema, label, memberSchema, shapeOf } from "./schema";
-import { Json, JsonObject, Path, equal, get, isObject, own, pointer, set, steps } from "./value";
+import { Choices, Schema, Shape, itemSchema, label, memberSchema, shapeOf } from "./schema";
+import { Json, JsonObject, Path, get, own, pointer, set, steps } from "./value";
 
 export type Notes = ReadonlyMap<string, Message[]>;
 
@@ -34,7 +34,9 @@ export class Form {
   readonly schema: Signal<Schema>;
   readonly base: Signal<JsonObject>;
   readonly value: Signal<JsonObject>;
-  readonly choices = signal<ReadonlyMap<string, number>>(new Map());
+  readonly choices = signal<Choices>(none);
+  /** The choices that the base was stored with. */
+  private chosen: Choices = this.choices.peek();
   readonly faults = signal<Notes>(new Map());
   readonly warnings = signal<Notes>(new Map());
   /** What is open, by pointer: groups, pages of arrays, and parts that are edited as JSON. */
@@ -61,18 +63,48 @@ export class Form {
   /** What would be sent, undefined for nothing. */
   readonly change = computed<Change | undefined>(() => {
     if (this.value.value === this.base.value) return undefined;
-    return changeOf(this.shown(this.base.value), this.shown(this.value.value));
+    return changeOf(this.before(), this.shown(this.value.value));
   });
 
+  /** Returns what was read without what the conditions of its schema hide. */
+  before(): JsonObject {
+    return this.shown(this.base.value, this.chosen);
+  }
+
   /** Returns a value of the type without what the conditions of its schema hide. */
-  shown(value: JsonObject): JsonObject {
-    return visible(this.schema.value, this.schema.value, value, this.choices.value) as JsonObject;
+  shown(value: JsonObject, choices: Choices = this.choices.value): JsonObject {
+    return visible(this.schema.value, this.schema.value, value, choices) as JsonObject;
   }
 
   set(path: Path, to: Json | undefined): void {
+    this.keep(path);
     this.value.value = set(this.value.peek(), path, to) as JsonObject;
     const at = pointer(path);
     if (this.faults.peek().has(at)) this.faults.value = without(this.faults.peek(), (key) => key === at);
+  }
+
+  /** Keeps the alternatives around a place: what is typed there may fit none of them for a while. */
+  private keep(path: Path): void {
+    for (let i = 0; i < path.length; i++) {
+      const at = path.slice(0, i);
+      const { alternatives } = this.place(at).shape;
+      if (alternatives && alternatives.chosen >= 0 && !this.choices.peek().has(pointer(at))) this.choose(at, alternatives.chosen);
+    }
+  }
+
+  /** Makes an object the base, which was stored with alternatives that are chosen, and another one the value. */
+  rebase(base: JsonObject, value: JsonObject, chosen: Choices): void {
+    this.chosen = chosen;
+    this.base.value = base;
+    this.value.value = value;
+    this.faults.value = new Map();
+  }
+
+  /** Discards what has been typed. */
+  reset(value: JsonObject): void {
+    this.choices.value = this.chosen;
+    this.value.value = value;
+    this.faults.value = new Map();
   }
 
   /** Forgets what belongs to the places of items that have moved. */
@@ -102,6 +134,7 @@ export class Form {
     if (raw) now.add(pointer(path));
     else now.delete(pointer(path));
     this.raw.value = now;
+    this.choices.value = without(this.choices.peek(), (key) => `${key}/`.startsWith(pointer(path) + "/"));
   }
 
   /** Opens everything around a field, and puts the focus there before the next key is pressed. */
@@ -198,10 +231,4 @@ export function useValue(path: Path): Json | undefined {
 export function useShape(schema: unknown, path: Path): Shape {
   const form = useForm();
   return useDerived(() => shapeOf(form.schema.value, schema, get(form.value.value, path), path, form.choices.value), [form, schema, pointer(path)]);
-}
-
-/** isBlank reports whether nothing in a value says anything. */
-export function isBlank(value: Json | undefined): boolean {
-  if (Array.isArray(value)) return value.length === 0;
-  return isObject(value) ? Object.values(value).every(isBlank) : value === undefined || value === null || equal(value, false);
 }

@@ -7,9 +7,9 @@ import { changes } from "../hooks";
 import { types } from "../schema";
 import { explain, t } from "../texts";
 import type { Message } from "../texts";
-import { Difference, Merge, Names, initial, merge, stored } from "./change";
+import { Difference, Merge, Names, initial, merge, none, stored } from "./change";
 import { Form, notes } from "./model";
-import { Schema, memberSchema, shapeOf } from "./schema";
+import { Schema, itemSchema, memberSchema, shapeOf } from "./schema";
 import { Json, JsonObject, drafts, equal, isObject, own, pointer, put } from "./value";
 
 /** The types without changes that can be followed, which are not asked for before the types are known. */
@@ -151,7 +151,7 @@ async function attempt(opened: Opened): Promise<Outcome> {
     path = objectPath(form.type, form.network, opened.id!, schema);
     headers["If-Match"] = opened.etag;
   }
-  if (form.type !== "tokens" && !writesOnly(schema, schema, body)) {
+  if (form.type !== "tokens" && !writesOnly(schema, schema, body, sent)) {
     const text = (request: Request) => JSON.stringify([request.method, request.path, request.headers["If-Match"], request.body]);
     const now: Request = { method, path, body, headers, value };
     const key = opened.request && text(opened.request) === text(now) ? opened.request.headers["Idempotency-Key"]! : crypto.randomUUID();
@@ -213,8 +213,7 @@ function adopt(opened: Opened, object: Schema, etag: string, sent: JsonObject): 
   const { form } = opened;
   const base = stored(form.schema.peek(), form.schema.peek(), object as JsonObject, form.names) as JsonObject;
   const typed = form.value.peek() === sent ? base : merge(sent, form.value.peek(), base).merged;
-  form.base.value = base;
-  form.value.value = typed;
+  form.rebase(base, typed, form.choices.peek());
   form.warnings.value = notes(object.validationWarnings ?? []);
   opened.object = object;
   opened.etag = etag;
@@ -227,7 +226,7 @@ export async function conflict(opened: Opened): Promise<Outcome> {
   if (answer.status !== 200) return { kind: "failed", text: answer.status === 404 ? t("form.change.gone") : failure(answer) };
   const schema = form.schema.peek();
   const theirs = stored(schema, schema, answer.body as JsonObject, form.names) as JsonObject;
-  const merged = merge(form.shown(form.base.peek()), form.shown(form.value.peek()), form.shown(theirs));
+  const merged = merge(form.before(), form.shown(form.value.peek()), form.shown(theirs, none));
   // Whether the other has changed what is never returned cannot be known, so that the user decides.
   const unknown = ({ path }: Difference) => form.place(path).shape.schema.writeOnly === true;
   merged.conflicts.push(...merged.yours.filter(unknown));
@@ -239,10 +238,9 @@ export async function conflict(opened: Opened): Promise<Outcome> {
 export function resolve(opened: Opened, theirs: Schema, etag: string, result?: JsonObject): void {
   const { form } = opened;
   const schema = form.schema.peek();
-  form.base.value = stored(schema, schema, theirs as JsonObject, form.names) as JsonObject;
-  form.value.value = result ?? form.base.value;
+  const base = stored(schema, schema, theirs as JsonObject, form.names) as JsonObject;
+  form.rebase(base, result ?? base, none);
   form.warnings.value = notes(theirs.validationWarnings ?? []);
-  form.faults.value = new Map();
   opened.object = theirs;
   opened.etag = etag;
 }
@@ -265,13 +263,14 @@ export function lost(form: Form, before: Schema): string[] {
   return Object.keys(form.value.peek()).filter((name) => own(declared, name) !== undefined && own(form.schema.peek().properties as Schema, name) === undefined);
 }
 
-/** writesOnly reports whether a request has a value that is never returned, which cannot be repeated. */
-export function writesOnly(root: Schema, schema: unknown, value: Json | undefined): boolean {
-  if (!isObject(value)) return Array.isArray(value) && value.some((item) => writesOnly(root, shapeOf(root, schema, value, [], new Map()).schema.items, item));
-  const shape = shapeOf(root, schema, value, [], new Map());
+/** writesOnly reports whether a request has a value that is never returned, which cannot be repeated. Conditions
+ * apply to the whole object, which a request that changes it has only a part of. */
+export function writesOnly(root: Schema, schema: unknown, value: Json | undefined, whole = value): boolean {
+  const shape = shapeOf(root, schema, whole, [], new Map());
+  if (!isObject(value)) return Array.isArray(value) && value.some((item, i) => writesOnly(root, itemSchema(shape, i), item));
   return Object.entries(value).some(([name, member]) => {
-    const inner = memberSchema(shape, name);
-    return shapeOf(root, inner, member, [], new Map()).schema.writeOnly === true || writesOnly(root, inner, member);
+    const inner = memberSchema(shape, name), of = (isObject(whole) ? own(whole, name) : undefined) ?? member;
+    return shapeOf(root, inner, of, [], new Map()).schema.writeOnly === true || writesOnly(root, inner, member, of);
   });
 }
 

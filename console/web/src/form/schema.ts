@@ -4,7 +4,7 @@
 import { expression } from "../pattern";
 import { brief, visible } from "../texts";
 import { hasType, matches } from "./match";
-import { Json, Path, equal, isObject, own, pointer, put } from "./value";
+import { Json, Path, equal, isBlank, isObject, own, pointer, put } from "./value";
 
 // eslint-disable-next-line @typescript-eslint/no-explicit-any
 export type Schema = { [keyword: string]: any };
@@ -22,7 +22,11 @@ export interface Shape {
   type: string | undefined;
   nullable: boolean;
   alternatives?: Alternatives;
+  /** What the values of an enum are called, if branches say so. */
+  titles?: Title[];
 }
+
+export type Title = [value: Json, title: string];
 
 /** Choices are the alternatives that the user has chosen, by JSON Pointer. */
 export type Choices = ReadonlyMap<string, number>;
@@ -38,6 +42,7 @@ interface Collected {
   decisions: string;
   nullable: boolean;
   alternatives?: Alternatives;
+  titles?: Title[];
   discriminator?: { name: string; values: Json[] };
 }
 
@@ -76,7 +81,12 @@ function collect(root: Schema, s: Schema, value: Json | undefined, choice: () =>
     if (s[keyword] === undefined) continue;
     const branches = (s[keyword] as Schema[]).filter((branch) => !isNull(branch));
     if (branches.length < s[keyword].length) to.nullable = true;
+    const flats = branches.map((branch) => flat(root, branch));
     if (branches.length === 1) inner(branches[0]);
+    else if (flats.every((branch) => branch.enum && Object.keys(branch.properties).length === 0)) {
+      to.parts.push({ enum: flats.flatMap((branch) => branch.enum) }); // alternatives that are values
+      to.titles = flats.filter((branch) => branch.enum.length === 1 && branch.title).map((branch) => [branch.enum[0], branch.title]);
+    }
     else if (keyword === "anyOf" && branches.every((branch) => !distinct(root, branch))) {
       for (const branch of branches) to.parts.push({ properties: flat(root, branch).properties }); // all of them can hold
     } else if (branches.some((branch) => shows(root, branch))) {
@@ -143,7 +153,9 @@ function fitting(root: Schema, branches: Schema[], value: Json | undefined): num
   if (value === undefined || value === null) return -1;
   const whole = branches.findIndex((branch) => matches(root, branch, value));
   if (whole >= 0) return whole;
-  return branches.findIndex((branch) => [flat(root, branch).type ?? []].flat().some((type) => hasType(type, value)));
+  if (!isObject(value)) return branches.findIndex((branch) => [flat(root, branch).type ?? []].flat().some((type) => hasType(type, value)));
+  const counts = branches.map((branch) => Object.keys(flat(root, branch).properties).filter((name) => !isBlank(own(value, name))).length);
+  return counts.findIndex((count) => count > 0 && count === Math.max(...counts));
 }
 
 /** discriminator returns the property for which every branch has values of its own. */
@@ -193,6 +205,7 @@ function combine(found: Collected): Shape {
   }
   const shape: Shape = { schema: out, type: single(out), nullable };
   if (found.alternatives) shape.alternatives = found.alternatives;
+  if (found.titles) shape.titles = found.titles;
   return shape;
 }
 
@@ -223,7 +236,7 @@ function single(s: Schema): string | undefined {
   if (types.length === 1) return types[0];
   if (types.length > 1) return undefined;
   if (s.properties || s.additionalProperties || s.patternProperties) return "object";
-  if (s.items || s.prefixItems) return "array";
+  if (s.items || s.prefixItems || s.unevaluatedItems) return "array";
   return undefined;
 }
 
@@ -302,7 +315,7 @@ export function membersOf(root: Schema, schema: Schema): Map<string, Schema> {
 export function masked(root: Schema, schemas: unknown[], value: Json | undefined, text: string): Json | undefined {
   const all = [...every(root, schemas)];
   if (value !== undefined && value !== null && all.some(isSecret)) return text;
-  if (Array.isArray(value)) return value.map((item, i) => masked(root, all.flatMap((s) => [s.items, s.prefixItems?.[i], s.contains]), item, text) ?? null);
+  if (Array.isArray(value)) return value.map((item, i) => masked(root, all.flatMap((s) => [s.items, s.prefixItems?.[i], s.contains, s.unevaluatedItems]), item, text) ?? null);
   if (!isObject(value)) return value;
   const out: { [name: string]: Json | undefined } = {};
   for (const [name, member] of Object.entries(value)) {
@@ -312,7 +325,7 @@ export function masked(root: Schema, schemas: unknown[], value: Json | undefined
 }
 
 export function itemSchema(shape: Shape, index: number): unknown {
-  return shape.schema.prefixItems?.[index] ?? shape.schema.items ?? true;
+  return shape.schema.prefixItems?.[index] ?? shape.schema.items ?? shape.schema.unevaluatedItems ?? true;
 }
 
 /** Target is what a reference can refer to. */
@@ -326,6 +339,12 @@ export interface Target {
 export function target(shape: Shape): Target | undefined {
   const ref = shape.schema["x-ref"];
   return typeof ref === "string" ? { type: ref } : ref;
+}
+
+/** lookedUp names the list that has the id of an object, of which nothing else is written. */
+export function lookedUp({ schema: s }: Shape): string | undefined {
+  const alone = Object.entries((s.properties ?? {}) as Schema).every(([name, property]) => name === "id" || property.readOnly);
+  return s["x-lookup"] !== undefined && alone ? s["x-lookup"] : undefined;
 }
 
 /** label returns the name of a property in words. */

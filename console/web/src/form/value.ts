@@ -88,3 +88,9 @@ export function drafts(value: Json | undefined, path: Path = []): { path: Path; 
   if (isObject(value)) return Object.entries(value).flatMap(([name, member]) => drafts(member, [...path, name]));
   return [];
 }
+
+/** isBlank reports whether nothing in a value says anything. */
+export function isBlank(value: Json | undefined): boolean {
+  if (Array.isArray(value)) return value.length === 0;
+  return isObject(value) ? Object.values(value).every(isBlank) : value === undefined || value === null || equal(value, false);
+}
