@@ -3,15 +3,24 @@ package browser
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
-	"time"
 )
 
 // randomForm makes schemas of the whole vocabulary, and objects that are valid for them, with
 // how each value is entered.
 type randomForm struct {
 	*rand.Rand
-	made int
+	made  int
+	decks map[string][]int
+	// defs are the definitions of the type that is being made. sometimes and complete are how many conditions
+	// and how many objects that are x-complete are around the schema that is.
+	defs                M
+	sometimes, complete int
+}
+
+func newRandomForm(seed uint64) *randomForm {
+	return &randomForm{Rand: rand.New(rand.NewPCG(seed, 29)), decks: map[string][]int{}}
 }
 
 // sort is a way to make schemas of values, and values.
@@ -21,13 +30,77 @@ type sort struct {
 	// make returns a value, and enter enters it in the element that has the label.
 	make  func() any
 	enter func(x *screen, in within, label string, value any)
-	// scalar values can stand in arrays and maps.
-	scalar bool
+	// change makes a change of a value in the form, and returns what it becomes; nil enters another
+	// one that make returns.
+	change func(x *screen, in within, label string, value any) any
+	// stored returns a value that was entered with what the service adds to it, and read takes from one
+	// that the service returns what it adds to each, such as the names of references; nil changes nothing.
+	stored, read func(value any) any
+	// preset is the default.
+	preset any
+	// fixed values are always the same, and members are in objects, not in arrays. Complete ones are
+	// returned where nothing is set.
+	fixed, member, complete bool
 }
 
-type field struct {
-	name string
-	sort sort
+func (s sort) changed(x *screen, in within, label string, value any) any {
+	if s.change != nil {
+		return s.change(x, in, label, value)
+	}
+	other := s.make()
+	for jsonText(other) == jsonText(value) {
+		other = s.make()
+	}
+	s.enter(x, in, label, other)
+	return other
+}
+
+func (s sort) storedAs(value any) any {
+	if s.stored == nil || value == nil {
+		return value
+	}
+	return s.stored(value)
+}
+
+func (s sort) readAs(value any) any {
+	if s.read == nil || value == nil {
+		return value
+	}
+	return s.read(value)
+}
+
+// with returns the sort with more keywords in its schema.
+func (s sort) with(more map[string]any) sort {
+	schema := map[string]any{}
+	for _, from := range []map[string]any{s.schema, more} {
+		for name, value := range from {
+			schema[name] = value
+		}
+	}
+	s.schema = schema
+	return s
+}
+
+// deal returns one of n numbers, each of which comes before one comes again.
+func (r *randomForm) deal(deck string, n int) int {
+	return r.dealThat(deck, n, func(int) bool { return true })
+}
+
+// dealThat is deal of the next number that suits. Those before it come later.
+func (r *randomForm) dealThat(deck string, n int, suits func(card int) bool) int {
+	var others []int
+	for {
+		if len(r.decks[deck]) == 0 {
+			r.decks[deck] = r.Perm(n)
+		}
+		card := r.decks[deck][0]
+		r.decks[deck] = r.decks[deck][1:]
+		if suits(card) {
+			r.decks[deck] = append(others, r.decks[deck]...)
+			return card
+		}
+		others = append(others, card)
+	}
 }
 
 func (r *randomForm) word() string {
@@ -56,280 +129,132 @@ func (r *randomForm) text() string {
 	return r.word() + " " + r.word()
 }
 
-func textbox(x *screen, in within, label string, value any) {
-	x.write(x.node(in, label, "textbox", "combobox"), fmt.Sprint(value))
+// any returns a sort of values of at most a depth.
+func (r *randomForm) any(depth int) sort {
+	return r.anyThat(depth, func(sort) bool { return true })
 }
 
-func (r *randomForm) at() time.Time {
-	return time.Date(2027+r.IntN(10), time.Month(1+r.IntN(12)), 1+r.IntN(28), 12, r.IntN(60), 0, 0, time.UTC)
-}
-
-// single returns a sort of single values.
-func (r *randomForm) single() sort {
-	s := sort{scalar: true, enter: textbox}
-	formatted := func(format string, make func() any) sort {
-		s.name, s.schema, s.make = format, map[string]any{"type": "string", "format": format}, make
-		return s
-	}
-	of := func(values ...string) func() any { return func() any { return values[r.IntN(len(values))] } }
-	timed := func(layout string) func(*screen, within, string, any) {
-		return func(x *screen, in within, label string, value any) {
-			at, _ := time.Parse("2006-01-02T15:04:05.000Z", fmt.Sprint(value))
-			text := at.Format(layout)
-			if layout == "" {
-				text = fmt.Sprint(value)
-			}
-			x.setTime(x.node(in, label, "date", "datetime-local", "textbox"), text)
-		}
-	}
-	switch r.IntN(22) {
-	case 0:
-		s.name, s.schema, s.make = "long text", map[string]any{"type": "string", "description": hostileTexts[0]}, func() any { return r.text() + "\n" + r.text() }
-	case 1:
-		s.name, s.schema, s.make = "integer", map[string]any{"type": "integer", "minimum": -1000, "examples": []any{12}}, func() any { return int64(r.IntN(100_000) - 1000) }
-	case 2:
-		s.name, s.schema, s.make = "number", map[string]any{"type": "number"}, func() any { return float64(r.IntN(1_000_000))/64 + 0.5/64 }
-	case 3:
-		s.name, s.schema, s.make = "boolean", map[string]any{"type": "boolean"}, func() any { return r.IntN(2) == 0 }
-		s.scalar = false
-		s.enter = func(x *screen, in within, label string, value any) {
-			x.choose(x.node(in, label, "combobox"), map[bool]string{true: "Yes", false: "No"}[value.(bool)])
-		}
-	case 4:
-		s.name, s.schema, s.make = "box", map[string]any{"type": "boolean", "default": false}, func() any { return true }
-		s.scalar = false
-		s.enter = func(x *screen, in within, label string, value any) { x.press(in, label, "checkbox") }
-	case 5, 6:
-		values := []any{"ONE", "TWO", "<b>THREE</b>"}
-		s.name, s.schema, s.make = "enum", map[string]any{"type": "string", "enum": values}, func() any { return values[r.IntN(3)] }
-		s.enter = func(x *screen, in within, label string, value any) {
-			x.choose(x.node(in, label, "combobox"), value.(string))
-		}
-	case 7:
-		s = formatted("date-time", func() any { return r.at().Format("2006-01-02T15:04:05.000Z") })
-		s.enter = timed("2006-01-02T15:04")
-	case 8:
-		s = formatted("date", func() any { return r.at().Format("2006-01-02") })
-		s.enter = timed("")
-	case 9:
-		s = formatted("local-date-time", func() any { return r.at().Format("2006-01-02T15:04:05") })
-		s.enter = timed("")
-	case 10:
-		s = formatted("email", func() any { return r.word() + "@example.com" })
-	case 11:
-		s = formatted("uri", func() any { return "https://" + r.word() + ".example/" + r.word() })
-	case 12:
-		s = formatted("hostname", func() any { return r.word() + ".example" })
-	case 13:
-		s = formatted("currency", of("EUR", "NOK", "SEK"))
-	case 14:
-		s = formatted("time-zone", of("Europe/Oslo", "Asia/Tokyo", "UTC"))
-	case 15:
-		s = formatted("country", of("NO", "DE"))
-	case 16:
-		s = formatted("duration", func() any { return fmt.Sprintf("P%dDT%dH%d.5S", 1+r.IntN(30), r.IntN(24), r.IntN(60)) })
-		s.scalar = false
-		s.enter = func(x *screen, in within, label string, value any) {
-			var days, hours int
-			var seconds float64
-			_, _ = fmt.Sscanf(value.(string), "P%dDT%dH%fS", &days, &hours, &seconds)
-			group := x.node(in, label, "group")
-			for unit, number := range map[string]any{"days": days, "hours": hours, "seconds": seconds} {
-				x.write(x.node(group, unit, "textbox"), fmt.Sprint(number))
-			}
-		}
-	case 17, 18:
-		s.name, s.schema, s.make = "reference", map[string]any{"$ref": "common/reference.json", "x-ref": "targets"}, func() any { return fmt.Sprintf("target-%d", r.IntN(targets)) }
-		s.enter = func(x *screen, in within, label string, value any) {
-			x.refer(x.node(in, label, "combobox"), nameOfTarget(value.(string)))
-		}
-	case 19:
-		s.name, s.schema, s.make = "secret", map[string]any{"type": "string", "maxLength": 100, "x-secret": true}, func() any { return r.word() }
-		s.scalar = false
-	case 20:
-		s.name, s.schema, s.make = "text or number", map[string]any{"anyOf": []any{map[string]any{"type": "integer"}, map[string]any{"type": "string", "maxLength": 100}}}, func() any { return int64(r.IntN(1000)) }
-		s.scalar = false
-		s.enter = func(x *screen, in within, label string, value any) {
-			group := x.node(in, label, "group")
-			x.choose(x.node(group, "Kind of "+label, "combobox"), "integer")
-			x.write(x.node(group, label, "textbox"), fmt.Sprint(value))
-		}
-	default:
-		s.name, s.schema, s.make = "text", map[string]any{"type": "string", "maxLength": 200}, func() any { return r.text() }
+// anyThat is any of those that suit.
+func (r *randomForm) anyThat(depth int, suits func(s sort) bool) (s sort) {
+	if depth == 0 || r.deal("depth", 5) < 3 {
+		r.dealThat("singles", len(singles), func(card int) bool { s = singles[card](r); return suits(s) })
+	} else {
+		r.dealThat("parts", len(parts), func(card int) bool { s = parts[card](r, depth-1); return suits(s) })
 	}
 	return s
 }
 
-// targets is how many objects references can lead to.
-const targets = 120
-
-func nameOfTarget(id string) string { return "Name of " + id }
-
-// any returns a sort of values of at most a depth.
-func (r *randomForm) any(depth int) sort {
-	if depth == 0 || r.IntN(2) == 0 {
-		return r.single()
+// item is a sort of the items of an array, or of the members of a map.
+func (r *randomForm) item(depth int) sort {
+	s := r.present(depth)
+	if _, is := s.schema["type"].(string); is && !s.complete && s.schema["enum"] == nil && s.schema["oneOf"] == nil && s.schema["x-ref"] == nil && r.IntN(4) == 0 {
+		return r.nullable(s)
 	}
-	switch r.IntN(7) {
+	return s
+}
+
+// present is a sort of values of an array or a map that are not null, which those of types cannot keep.
+func (r *randomForm) present(depth int) sort {
+	return r.anyThat(depth, func(s sort) bool { return !s.member })
+}
+
+// nullable is a sort of values that can be null, too, as those of an array or a map.
+func (r *randomForm) nullable(s sort) sort {
+	n := s
+	if r.IntN(2) == 0 || s.schema["type"] == "object" || s.schema["type"] == "array" {
+		n = s.with(map[string]any{"type": []any{s.schema["type"], "null"}})
+	} else {
+		n.schema = map[string]any{"anyOf": []any{s.schema, map[string]any{"type": "null"}}}
+	}
+	n.make = func() any {
+		if r.IntN(4) == 0 {
+			return nil
+		}
+		return s.make()
+	}
+	n.enter = func(x *screen, in within, label string, value any) {
+		if value != nil { // which it is at first
+			s.enter(x, in, label, value)
+		}
+	}
+	n.change = func(x *screen, in within, label string, value any) any {
+		if value != nil {
+			return s.changed(x, in, label, value)
+		}
+		value = s.make()
+		s.enter(x, in, label, value)
+		return value
+	}
+	return n
+}
+
+// defined moves the schema of a sort to the definitions of the type.
+func (r *randomForm) defined(s sort) sort {
+	name := r.name()
+	r.defs[name] = s.schema
+	s.schema = map[string]any{"$ref": "#/$defs/" + name}
+	return s
+}
+
+// typeOf is the schema of a type, and the sort of its objects.
+func (r *randomForm) typeOf(path string) (M, *objectSort) {
+	r.defs = M{}
+	o := &objectSort{r: r, schema: M{"type": "object"}}
+	name := field{name: "name", label: "Name", needed: true, sort: plain("name", M{"type": "string", "maxLength": 100}, func() any { return r.text() })}
+	o.add(part{fields: []field{name, o.property(0, false), o.property(0, false), o.property(3, false), o.property(3, true)}}, o.schema)
+	two := []int{r.deal("constructs of types", len(constructs)), r.deal("constructs of types", len(constructs))}
+	slices.Sort(two)
+	for _, i := range slices.Compact(two) {
+		constructs[i](o, 2)
+	}
+	o.add(part{fields: r.ruled(o)}, o.schema)
+	o.schema["$schema"], o.schema["title"], o.schema["$defs"] = "https://json-schema.org/draft/2020-12/schema", "Type "+path, r.defs
+	o.schema["x-resource"] = M{"path": path}
+	o.schema["x-validations"] = []any{M{"rule": "self.name != 'never'", "code": "error.random.never", "text": "Never.", "field": "/name"}}
+	o.schema["x-warnings"] = []any{M{"code": "warning.random", "text": "Beware.", "when": M{"properties": M{"name": M{"minLength": 1}}}, "field": "/name"}}
+	return o.schema, o
+}
+
+// ruled are the fields that only types have, and the rules of types about them.
+func (r *randomForm) ruled(o *objectSort) []field {
+	date := func(years int) func() any {
+		return func() any { return r.at().AddDate(years, 0, 0).Format("2006-01-02") }
+	}
+	text := func() any { return r.word() }
+	named := func(name string, s sort) field { return field{name: name, label: inWords(name), sort: s} }
+	supplied := func(f field) field { f.supplied, f.fixed = true, f.sort.schema["readOnly"] == true; return f }
+	switch r.dealThat("rules", 6, func(card int) bool { return card < 5 || o.entries == nil }) {
 	case 0:
-		values := []any{"RED", "GREEN", "BLUE", "BLACK"}
-		return sort{name: "set", schema: map[string]any{"type": "array", "uniqueItems": true, "items": map[string]any{"type": "string", "enum": values}},
-			make: func() any { i := r.IntN(3); return []any{values[i], values[i+1]} },
-			enter: func(x *screen, in within, label string, value any) {
-				group := x.node(in, label, "group")
-				for _, one := range value.([]any) {
-					x.press(group, one.(string), "checkbox")
+		o.schema["x-frozen"] = M{"when": M{"properties": M{"state": M{"const": "LOST"}}, "required": []any{"state"}}, "code": "error.random.lost", "text": "{{field}} is lost.", "except": []any{"name"}}
+		state := named("state", sort{name: "state", schema: M{"type": "string", "enum": []any{"NEW", "DONE", "LOST"}, "x-initial": []any{"NEW"},
+			"x-transitions": M{"NEW": []any{"DONE", M{"to": "LOST", "permission": "LOSE_THINGS"}}}, "default": "NEW"}, preset: "NEW",
+			make: of(r, "NEW"), enter: chosen,
+			change: func(x *screen, in within, label string, value any) any {
+				if value == "DONE" {
+					return value
 				}
-			}}
-	case 1, 2:
-		item := r.any(depth - 1)
-		for !item.scalar && item.name != "object" {
-			item = r.any(depth - 1)
+				chosen(x, in, label, "DONE")
+				return "DONE"
+			}})
+		return []field{state, supplied(named("number", sort{name: "number", schema: M{"type": "integer", "x-sequence": M{"start": 7}, "readOnly": true}}))}
+	case 1:
+		o.schema["x-compare"] = []any{M{"left": "low", "op": "<=", "right": "high"}}
+		number := func(from int) sort {
+			return plain("number", M{"type": "integer"}, func() any { return int64(from + r.IntN(50)) })
 		}
-		return sort{name: "array", schema: map[string]any{"type": "array", "items": item.schema},
-			make: func() any {
-				values := []any{}
-				for range 1 + r.IntN(3) {
-					values = append(values, item.make())
-				}
-				return values
-			},
-			enter: func(x *screen, in within, label string, value any) {
-				group := x.node(in, label, "group")
-				for i, one := range value.([]any) {
-					x.press(group, "Add to "+label)
-					item.enter(x, group, fmt.Sprintf("%s %d", label, i+1), one)
-				}
-			}}
+		return []field{named("low", number(0)), named("high", number(50))}
+	case 2:
+		o.schema["x-exclusive"] = []any{M{"properties": []any{"hall"}, "from": "begin", "to": "end"}}
+		return []field{named("hall", plain("text", M{"type": "string"}, text)), named("begin", r.formatted("date")), named("end", sort{name: "date", schema: M{"type": "string", "format": "date"}, make: date(20), enter: timed("")})}
 	case 3:
-		item := r.single()
-		for !item.scalar {
-			item = r.single()
-		}
-		return sort{name: "map", schema: map[string]any{"type": "object", "additionalProperties": item.schema},
-			make: func() any { return map[string]any{r.word() + " 1": item.make(), r.word() + "/2~": item.make()} },
-			enter: func(x *screen, in within, label string, value any) {
-				x.press(x.node(in, label, "group"), "Add "+label)
-				group := x.node(in, label, "group")
-				for name, one := range value.(map[string]any) {
-					x.write(x.node(group, "Name of the new entry", "textbox"), name)
-					x.press(group, "Add entry")
-					item.enter(x, group, name, one)
-				}
-			}}
+		fixed := plain("text", M{"type": "string", "x-immutable": true}, text)
+		serial := named("serial", fixed)
+		serial.once = true
+		return []field{serial, supplied(named("token", sort{name: "uuid", schema: M{"type": "string", "x-default": "uuid"}}))}
 	case 4:
-		return sort{name: "json", schema: map[string]any{"type": "object"},
-			make: func() any {
-				return map[string]any{r.word(): []any{int64(1), r.text(), nil}, r.word(): map[string]any{"a": true}}
-			},
-			enter: func(x *screen, in within, label string, value any) {
-				x.write(x.node(in, label, "textbox"), jsonText(value))
-			}}
-	case 5:
-		return r.kinds(depth - 1)
+		derived := named("derived", sort{name: "derived", schema: M{"type": "string", "x-derived": true}})
+		derived.fixed = true
+		return []field{derived, supplied(named("made", sort{name: "now", schema: M{"type": "string", "format": "date-time", "x-default": "now", "readOnly": true}}))}
 	}
-	return r.object(depth-1, nil)
-}
-
-// object is a sort of objects, which may have properties under a condition.
-func (r *randomForm) object(depth int, fields []field) sort {
-	properties := map[string]any{}
-	for range 2 + r.IntN(3) {
-		f := field{name: r.name(), sort: r.any(depth)}
-		fields = append(fields, f)
-	}
-	schema := map[string]any{"type": "object", "properties": properties}
-	for _, f := range fields {
-		properties[f.name] = f.sort.schema
-	}
-	return sort{name: "object", schema: schema,
-		make: func() any {
-			object := map[string]any{}
-			for i, f := range fields {
-				if i == 0 || f.sort.name == "box" || r.IntN(4) > 0 { // an absent box gets its default
-					object[f.name] = f.sort.make()
-				}
-			}
-			return object
-		},
-		enter: func(x *screen, in within, label string, value any) {
-			group := x.node(in, label, "group")
-			if len(x.nodes(group, "Add "+label, "button")) > 0 {
-				x.press(group, "Add "+label)
-				group = x.node(in, label, "group")
-			}
-			x.open(group, label)
-			enterFields(x, group, fields, value)
-		}}
-}
-
-// kinds is a sort of objects of which each kind has a property of its own.
-func (r *randomForm) kinds(depth int) sort {
-	own := func() field {
-		f := field{name: r.name(), sort: r.any(depth)}
-		for f.sort.name == "box" { // its default is stored in objects of each kind
-			f.sort = r.any(depth)
-		}
-		return f
-	}
-	a, b := own(), own()
-	branch := func(kind string, f field) map[string]any {
-		return map[string]any{"properties": map[string]any{"kind": map[string]any{"const": kind}, f.name: f.sort.schema}, "required": []any{"kind"}}
-	}
-	kind := field{name: "kind", sort: sort{enter: func(x *screen, in within, label string, value any) {
-		x.choose(x.node(in, label, "combobox"), value.(string))
-	}}}
-	return sort{name: "object", schema: map[string]any{"type": "object", "oneOf": []any{branch("circle", a), branch("square", b)}},
-		make: func() any {
-			if r.IntN(2) == 0 {
-				return map[string]any{"kind": "circle", a.name: a.sort.make()}
-			}
-			return map[string]any{"kind": "square", b.name: b.sort.make()}
-		},
-		enter: func(x *screen, in within, label string, value any) {
-			group := x.node(in, label, "group")
-			if len(x.nodes(group, "Add "+label, "button")) > 0 {
-				x.press(group, "Add "+label)
-				group = x.node(in, label, "group")
-			}
-			x.open(group, label)
-			enterFields(x, group, []field{kind, a, b}, value)
-		}}
-}
-
-func enterFields(x *screen, in within, fields []field, value any) {
-	for _, f := range fields {
-		if member, given := value.(map[string]any)[f.name]; given {
-			f.sort.enter(x, in, inWords(f.name), member)
-		}
-	}
-}
-
-// typeOf is the schema of a type, with properties that appear when others have a value.
-func (r *randomForm) typeOf(path string) (map[string]any, []field) {
-	fields := []field{{name: "name", sort: sort{name: "text", schema: map[string]any{"type": "string", "maxLength": 100}, make: func() any { return r.text() }, enter: textbox}}}
-	for range 5 {
-		fields = append(fields, field{name: r.name(), sort: r.any(3)})
-	}
-	schema := map[string]any{"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Type " + path, "type": "object", "required": []any{"name"}, "x-resource": map[string]any{"path": path}}
-	properties := map[string]any{
-		"state":  map[string]any{"type": "string", "enum": []any{"NEW", "DONE", "LOST"}, "x-initial": []any{"NEW"}, "x-transitions": map[string]any{"NEW": []any{"DONE"}}, "default": "NEW"},
-		"number": map[string]any{"type": "integer", "x-sequence": map[string]any{"start": 7}},
-		"mode":   map[string]any{"type": "string", "enum": []any{"SIMPLE", "FULL"}},
-	}
-	for _, f := range fields {
-		properties[f.name] = f.sort.schema
-	}
-	schema["properties"] = properties
-	conditional, dependent := field{name: r.name(), sort: r.any(2)}, field{name: r.name(), sort: r.any(2)}
-	fields = append(fields, field{name: "mode", sort: sort{make: func() any { return "FULL" }, enter: func(x *screen, in within, label string, value any) {
-		if len(x.nodes(in, inWords(conditional.name), "textbox", "combobox", "group", "checkbox")) > 0 {
-			x.t.Errorf("%s is shown before its condition holds", conditional.name)
-		}
-		x.choose(x.node(in, label, "combobox"), value.(string))
-	}}}, conditional, dependent)
-	schema["if"] = map[string]any{"properties": map[string]any{"mode": map[string]any{"const": "FULL"}}, "required": []any{"mode"}}
-	schema["then"] = map[string]any{"properties": map[string]any{conditional.name: conditional.sort.schema}, "required": []any{conditional.name}}
-	schema["dependentSchemas"] = map[string]any{"mode": map[string]any{"properties": map[string]any{dependent.name: dependent.sort.schema}}}
-	return schema, fields
+	return []field{named("diagnosis", plain("text", M{"type": "string", "x-readable": "READ_DIAGNOSES", "x-was": "finding"}, text))}
 }

@@ -147,6 +147,15 @@ func (x *screen) node(in within, label string, roles ...string) within {
 	return 0
 }
 
+// last waits for an element, and returns the last one: what a group has for itself is behind what the groups
+// within it have.
+func (x *screen) last(in within, label string, roles ...string) within {
+	x.t.Helper()
+	x.node(in, label, roles...)
+	found := x.nodes(in, label, roles...)
+	return found[len(found)-1]
+}
+
 // says waits for a message, such as that an object has been saved.
 func (x *screen) says(message string) {
 	x.t.Helper()
@@ -174,7 +183,12 @@ func (x *screen) press(in within, label string, roles ...string) {
 	if len(roles) == 0 {
 		roles = []string{"button"}
 	}
-	x.call(x.node(in, label, roles...), "function() { this.focus(); this.click(); }")
+	x.activate(x.node(in, label, roles...))
+}
+
+func (x *screen) activate(on within) {
+	x.t.Helper()
+	x.call(on, "function() { this.focus(); this.click(); }")
 }
 
 // write replaces what is in a text field.
@@ -206,16 +220,35 @@ func (x *screen) setTime(on within, value string) {
 	x.call(on, `function(value) { this.focus(); this.value = value; this.dispatchEvent(new Event("input", {bubbles: true})); }`, value)
 }
 
-// refer chooses an object by its name, with the keyboard.
+// refer chooses an object by its name, with the keyboard. Where a text is as good as a reference, none is
+// chosen by itself.
 func (x *screen) refer(on within, name string) {
 	x.t.Helper()
 	x.write(on, name)
-	x.await(fmt.Sprintf(`[...document.querySelectorAll("[role=listbox]:not([hidden]) [role=option][aria-selected=true]")].some(o => o.innerText.startsWith(%q))`, name))
-	keyboard{x.t, x.ctx}.press(kb.Enter)
+	const listed = `[...document.querySelectorAll("[role=listbox]:not([hidden]) [role=option]%s")].some(o => o.innerText.startsWith(%s))`
+	x.await(fmt.Sprintf(listed, "", jsonText(name)))
+	k := keyboard{x.t, x.ctx}
+	if !evaluate[bool](x.t, x.ctx, fmt.Sprintf(listed, "[aria-selected=true]", jsonText(name))) {
+		k.press(kb.ArrowDown)
+		x.await(fmt.Sprintf(listed, "[aria-selected=true]", jsonText(name)))
+	}
+	k.press(kb.Enter)
 }
 
 // open unfolds a group.
 func (x *screen) open(group within, label string) {
 	x.t.Helper()
 	x.call(x.node(group, label, "button"), `function() { if (this.getAttribute("aria-expanded") === "false") this.click(); }`)
+}
+
+// unfold returns the group of an object, which it adds if there is none.
+func (x *screen) unfold(in within, label string) within {
+	x.t.Helper()
+	group := x.node(in, label, "group")
+	if add := x.nodes(group, "Add "+label, "button"); len(add) > 0 {
+		x.activate(add[0])
+		group = x.node(in, label, "group")
+	}
+	x.open(group, label)
+	return group
 }

@@ -14,6 +14,8 @@ import (
 	"testing/fstest"
 
 	"marquee"
+	web "marquee/console"
+	"marquee/engine"
 	"marquee/engine/document"
 	"marquee/integration/marqueetest"
 )
@@ -40,7 +42,8 @@ func setting(t *testing.T, name string, preset uint64) uint64 {
 }
 
 // targetSchema is the schema of what references lead to.
-const targetSchema = `{"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object", "title": "Target", "properties": {"name": {"type": "string"}}, "required": ["name"], "x-resource": {"path": "targets", "search": ["name"]}}`
+const targetSchema = `{"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object", "title": "Target", "required": ["name"], "x-resource": {"path": "targets", "search": ["name"]},
+	"properties": {"name": {"type": "string"}, "kind": {"type": "string", "enum": ["FIRST", "THIRD"], "x-immutable": true}}}`
 
 // TestForms: for random schemas of the vocabulary, random objects are entered through the form, by
 // role and label, and are stored as they are; and a random change sends that change and nothing else.
@@ -48,23 +51,17 @@ const targetSchema = `{"$schema": "https://json-schema.org/draft/2020-12/schema"
 func TestForms(t *testing.T) {
 	seed, n := setting(t, "MARQUEE_SEED", rand.Uint64N(1_000_000)), setting(t, "MARQUEE_FORMS", 10)
 	t.Logf("MARQUEE_SEED=%d", seed)
-	r := &randomForm{Rand: rand.New(rand.NewPCG(seed, 29))}
-	files := fstest.MapFS{"targets.json": {Data: []byte(targetSchema)}}
-	types := map[string][]field{}
-	for i := range n {
-		path := "type" + string(rune('a'+i%26)) + strings.Repeat("x", int(i/26))
-		schema, fields := r.typeOf(path)
-		types[path] = fields
-		files[path+".json"] = &fstest.MapFile{Data: []byte(jsonText(schema))}
-	}
-	c := onConsole(t, marquee.Options{Schemas: files})
+	r := newRandomForm(seed)
+	files, types := r.types(n)
+	c := onConsole(t, marquee.Options{Schemas: files, Application: application()})
 	makeTargets(c.s)
 	c.show("/list/targets")
-	for _, path := range slices.Sorted(maps.Keys(types)) {
-		fields := types[path]
+	for i := range n {
+		path := pathOf(i)
 		t.Run(path, func(t *testing.T) {
+			r.Rand = rand.New(rand.NewPCG(seed, i)) // so that it can be run alone
 			x := newScreen(t, c.ctx, c.s)
-			x.randomObject(r, path, fields)
+			x.randomObject(path, types[path])
 			if t.Failed() {
 				screenshot(t, c.ctx, "form-"+path+".png")
 				t.Logf("the schema: %s", files[path+".json"].Data)
@@ -73,75 +70,131 @@ func TestForms(t *testing.T) {
 	}
 }
 
+func pathOf(i uint64) string { return fmt.Sprintf("type%d", i) }
+
+// types are random ones, with the type of targets.
+func (r *randomForm) types(n uint64) (fstest.MapFS, map[string]*objectSort) {
+	files := fstest.MapFS{"targets.json": {Data: []byte(targetSchema)}}
+	types := map[string]*objectSort{}
+	for i := range n {
+		path := pathOf(i)
+		schema, o := r.typeOf(path)
+		types[path], files[path+".json"] = o, &fstest.MapFile{Data: []byte(jsonText(schema))}
+	}
+	return files, types
+}
+
+// application has the list that x-lookup names, and the search for it.
+func application() marquee.Application {
+	return marquee.Application{
+		Lookups: map[string]func(id int64) ([]engine.Member, bool){"locations": func(id int64) ([]engine.Member, bool) {
+			return []engine.Member{{Name: "name", Text: nameOfPlace(id)}}, 0 < id && id <= places
+		}},
+		Console: web.Module{Files: fstest.MapFS{"module.js": {Data: fmt.Appendf(nil, placesModule, places)}}},
+	}
+}
+
 func makeTargets(s *marqueetest.Server) {
+	s.Do("PUT", "/api/v1/networks/"+otherNetwork, `{"name": "`+nameOfOther+`"}`, 201)
 	var objects []any
 	for i := range targets {
 		id := fmt.Sprintf("target-%d", i)
-		objects = append(objects, map[string]any{"id": id, "name": nameOfTarget(id)})
+		objects = append(objects, map[string]any{"id": id, "name": nameOfTarget(id), "kind": map[bool]string{true: "THIRD", false: "FIRST"}[i%3 == 0]})
 	}
-	s.Do("POST", "/api/v1/targets?context="+marqueetest.Network, jsonText(objects), 200)
+	for _, network := range []string{marqueetest.Network, otherNetwork} {
+		s.Do("POST", "/api/v1/targets?context="+network, jsonText(objects), 200)
+	}
 }
 
-func (x *screen) randomObject(r *randomForm, path string, fields []field) {
+func (x *screen) randomObject(path string, o *objectSort) {
 	x.t.Helper()
 	x.visit("/new/" + path)
-	object := map[string]any{}
-	for _, f := range fields {
-		object[f.name] = f.sort.make()
-		x.t.Logf("%s, %s: %s", f.name, f.sort.name, jsonText(object[f.name]))
-	}
+	object := o.make()
+	x.t.Log(jsonText(object))
 	form := x.node(0, "New: Type "+path, "form")
-	enterFields(x, form, fields, object)
+	o.choose(x, form, "Type "+path, object)
+	o.enterIn(x, form, object)
 	x.press(form, "Create")
 	id := x.created(path)
+	if sent := x.body(); !reflect.DeepEqual(sent, object) {
+		x.t.Errorf("%s was sent as %s", jsonText(object), jsonText(sent))
+	}
 	api := "/api/v1/" + path + "/" + id + "?context=" + marqueetest.Network
-	x.expectObject(api, object)
+	x.expectStored(api, o, object)
 
-	// One field is given another value, in the form of the object.
-	f := fields[r.IntN(len(fields)-3)]
-	for f.sort.name == "box" || f.sort.name == "set" || f.sort.name == "array" || f.sort.name == "map" || f.sort.name == "object" {
-		f = fields[r.IntN(len(fields)-3)]
-	}
-	value := f.sort.make()
-	for reflect.DeepEqual(value, object[f.name]) {
-		value = f.sort.make()
-	}
-	evaluate[string](x.t, x.ctx, `sent.length = 0; ""`)
 	form = x.node(0, object["name"].(string), "form")
-	f.sort.enter(x, form, inWords(f.name), value)
+	evaluate[string](x.t, x.ctx, `sent.length = 0; ""`)
+	after := o.changeIn(x, form, form, "Type "+path, object)
+	if x.t.Log("the object becomes", jsonText(after)); reflect.DeepEqual(object, after) {
+		return
+	}
 	x.press(form, "Save")
 	x.says("Saved.")
+	body := x.body()
+	if sent := x.sent(); sent[0].Headers["If-Match"] == "" {
+		x.t.Errorf("the change was sent as %v", sent)
+	}
+	// Items of arrays are sent with the defaults that the service has added to them.
+	if want := changeOf(object, after); !reflect.DeepEqual(o.storedAs(o.readAs(body)), o.storedAs(want)) {
+		x.t.Errorf("the change was sent as %s, not as %s", jsonText(body), jsonText(want))
+	}
+	x.expectStored(api, o, after)
+}
+
+// body returns that of the only request that was sent.
+func (x *screen) body() map[string]any {
+	x.t.Helper()
 	sent := x.sent()
-	if len(sent) != 1 || sent[0].Headers["If-Match"] == "" || sent[0].Headers["Idempotency-Key"] == "" {
-		x.t.Fatalf("the change of %s was sent as %v", f.name, sent)
+	if len(sent) != 1 {
+		x.t.Fatalf("sent %v", sent)
 	}
 	body, err := document.DecodeObject([]byte(sent[0].Body), document.Limits{})
 	if err != nil {
 		x.t.Fatal(err)
 	}
-	before := object[f.name]
-	object[f.name] = value
-	x.expectObject(api, object)
-	if merged := mergePatch(map[string]any{f.name: before}, body); len(body) != 1 || !reflect.DeepEqual(merged[f.name], value) {
-		x.t.Errorf("the change of %s from %s to %s was sent as %s", f.name, jsonText(before), jsonText(value), sent[0].Body)
-	}
+	return body
 }
 
-// mergePatch applies a merge patch (RFC 7396), whose values replace all others than objects.
-func mergePatch(object, patch map[string]any) map[string]any {
-	for name, value := range patch {
-		inner, is := value.(map[string]any)
-		before, was := object[name].(map[string]any)
-		switch {
-		case value == nil:
-			delete(object, name)
-		case is && was:
-			object[name] = mergePatch(before, inner)
-		default:
-			object[name] = value
+// changeOf returns what must be sent to make one object of another: a merge patch (RFC 7396), or the whole
+// properties if a member becomes null, which a patch would remove.
+func changeOf(before, after map[string]any) map[string]any {
+	patch, whole := difference(before, after)
+	if whole {
+		for name := range patch {
+			patch[name] = after[name]
 		}
 	}
-	return object
+	return patch
+}
+
+func difference(before, after map[string]any) (patch map[string]any, whole bool) {
+	patch = map[string]any{}
+	for name, value := range after {
+		was, there := before[name]
+		if there && reflect.DeepEqual(was, value) {
+			continue
+		}
+		object, is := value.(map[string]any)
+		former, had := was.(map[string]any)
+		if is && had {
+			inner, all := difference(former, object)
+			patch[name], whole = inner, whole || all
+			continue
+		}
+		patch[name], whole = value, whole || hasNull(value)
+	}
+	for name := range before {
+		if _, kept := after[name]; !kept {
+			patch[name] = nil
+		}
+	}
+	return patch, whole
+}
+
+// hasNull reports whether a value, or a member of it, is null.
+func hasNull(value any) bool {
+	object, is := value.(map[string]any)
+	return value == nil || is && slices.ContainsFunc(slices.Collect(maps.Values(object)), hasNull)
 }
 
 // created waits for the page of the object that the form has created.
@@ -153,6 +206,26 @@ func (x *screen) created(path string) string {
 	}
 	at := evaluate[string](x.t, x.ctx, "location.pathname")
 	return at[strings.LastIndexByte(at, '/')+1:]
+}
+
+// expectStored compares an object of a type with what was entered. The service adds nothing but what the
+// schema says, and the common fields.
+func (x *screen) expectStored(path string, o *objectSort, entered map[string]any) {
+	x.t.Helper()
+	got := x.s.Do("GET", path, "", 200)
+	for _, p := range o.parts {
+		for _, f := range p.fields {
+			if f.supplied && got[f.name] == nil {
+				x.t.Errorf("%s has no value", f.name)
+			}
+		}
+	}
+	for _, name := range []string{"id", "objectState", "createTime", "createUser", "updateTime", "updateUser", "network", "url", "validationWarnings"} {
+		delete(got, name)
+	}
+	if want := o.storedAs(entered); !reflect.DeepEqual(o.readAs(got), want) {
+		x.t.Errorf("stored as %s, want %s", jsonText(o.readAs(got)), jsonText(want))
+	}
 }
 
 // expectObject compares an object with what was entered; references are compared by their ids.
