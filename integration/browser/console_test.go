@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -239,25 +238,6 @@ func TestConsole(t *testing.T) {
 	}
 }
 
-// TestConsoleRequests: a list takes two requests, for the schema and the objects, at the same time.
-func TestConsoleRequests(t *testing.T) {
-	c := openConsole(t, marquee.Options{Application: resources.New().Application()})
-	orders(c.s, 3)
-	c.show("/", "input[name=username]")
-	c.signIn(marqueetest.Password)
-	c.visible(`nav a[href$="/list/orders"]`)
-	c.await(`!document.querySelector(".busy")`)
-	before := len(c.seen.foreign("http://nobody.example"))
-	evaluate[string](t, c.ctx, `document.querySelector('nav a[href$="/list/orders"]').click(); ""`)
-	c.await(`document.querySelectorAll("main tbody tr").length === 3`)
-	sent := slices.DeleteFunc(c.seen.foreign("http://nobody.example")[before:], func(url string) bool {
-		return strings.Contains(url, "/api/v1/changes?") || strings.Contains(url, "/console/files/icon-") // which follow the list, and the icon of the page
-	})
-	if len(sent) != 2 || !strings.Contains(sent[0], "/api/schemas/orders") || !strings.Contains(sent[1], "/api/v1/orders?") {
-		t.Errorf("a list sends %q", sent)
-	}
-}
-
 // TestConsolePutsBack: a change of the history is put back as a new change, unless somebody has
 // changed the object meanwhile.
 func TestConsolePutsBack(t *testing.T) {
@@ -297,7 +277,6 @@ func TestConsoleStale(t *testing.T) {
 	c.show("/networks/main/list/orders", "input[name=username]")
 	c.signIn(marqueetest.Password)
 	c.await(`document.querySelectorAll("main tbody tr").length === 3`)
-	c.await(`performance.getEntriesByType("resource").some(e => e.name.includes("/changes?") && !e.name.includes("after="))`)
 	orders(c.s, 4)
 	c.await(`document.querySelector(".count")?.innerText.includes("have changed")`)
 	if rows := evaluate[int](t, c.ctx, `document.querySelectorAll("main tbody tr").length`); rows != 3 {

@@ -12,7 +12,10 @@ import (
 
 // recorder keeps the requests of a page and their answers in window.exchanges. Requests that wait for
 // changes are not pending: nothing else waits for them.
-const recorder = `window.exchanges = []; window.pending = 0; {
+//
+// Answers are held as long as the tab has the item "holding", until the function release is called, so that what is
+// asked before and after them can be told apart.
+const recorder = `window.exchanges = []; window.pending = 0; window.held = []; window.release = () => held.splice(0).forEach(done => done()); {
 	const send = window.fetch;
 	window.fetch = async (path, init) => {
 		const exchange = {method: init.method, path, headers: {...init.headers}, body: typeof init.body === "string" ? init.body : "", began: performance.now()};
@@ -23,6 +26,7 @@ const recorder = `window.exchanges = []; window.pending = 0; {
 			const answer = await send(path, init);
 			const text = await answer.text();
 			Object.assign(exchange, {status: answer.status, ended: performance.now(), answered: Object.fromEntries(answer.headers), answer: text});
+			if (waits && sessionStorage.getItem("holding")) await new Promise(done => held.push(done));
 			return new Response(text || null, {status: answer.status, headers: answer.headers});
 		} finally {
 			pending -= waits;
@@ -53,13 +57,13 @@ func (c *console) record() {
 	}
 }
 
-// settled is whether the page comes to rest: it waits for no answer, and an answer before has led to no other request
+// settled is whether the page comes to rest: it waits for no answer but those that are held, and an answer before has led to no other request
 // after a few frames, in which what has changed is rendered and its effects run.
 const settled = `new Promise(done => {
 	const until = Date.now() + 20000
 	let quiet = 0, seen = -1
 	const look = () => {
-		quiet = pending === 0 && exchanges.length === seen && !document.querySelector("main .busy") ? quiet + 1 : 0
+		quiet = pending === held.length && exchanges.length === seen && !document.querySelector(held.length > 0 ? "main .part" : "main .busy") ? quiet + 1 : 0
 		seen = exchanges.length
 		if (quiet > 2) done(true)
 		else if (Date.now() > until) done(false)

@@ -121,7 +121,7 @@ func pagesOf(s *marqueetest.Server, only []string) map[string][]string {
 			id = firstOf(s, path)
 		} else { // that of the files of a creative, the only one of both domains
 			list += "?parent=crossings-300x250"
-			id = "crossings-300x250%2F" + firstOf(s, path+"/crossings-300x250")
+			id = "crossings-300x250/" + firstOf(s, path+"/crossings-300x250")
 		}
 		found["list"] = append(found["list"], "/networks/main/list/"+list)
 		found["type"] = append(found["type"], "/networks/main/type/"+path)
@@ -253,43 +253,6 @@ func (c *console) within(width int, name string) {
 	c.t.Helper()
 	if wide := evaluate[int](c.t, c.ctx, "document.documentElement.scrollWidth"); wide > width {
 		c.t.Errorf("%s is %d pixels wide on a screen of %d: %s", name, wide, width, evaluate[string](c.t, c.ctx, strings.Replace(tooWide, "390", fmt.Sprint(width), 1)))
-	}
-}
-
-// TestConsoleFormRequests: a form whose address is opened takes three requests, for the schema, the
-// object and its changes. The first two are sent at once, unless the object is below another one.
-func TestConsoleFormRequests(t *testing.T) {
-	c := openConsole(t, marquee.Options{Application: resources.New().Application()})
-	advertise(c.s)
-	orders(c.s, 1)
-	asset := upload(t, c.s, "picture", "a.png", picture(t, 3, 2))
-	c.show("/", "input[name=username]")
-	c.signIn(marqueetest.Password)
-	c.visible("main .history") // and what the first page asks for has been sent
-	me := firstOf(c.s, "users")
-	for address, want := range map[string][]string{
-		"orders/order-000":          {"/api/schemas/orders", "/api/v1/orders/order-000", "/api/v1/changes"},
-		"assets/picture%2F" + asset: {"/api/schemas/assets", "/api/v1/assets/picture/" + asset, "/api/v1/changes"},
-		"users/" + me:               {"/api/schemas/users", "/api/v1/users/" + me},
-	} {
-		before := len(c.seen.foreign("http://nobody.example"))
-		sent := func() (paths []string) {
-			for _, url := range c.seen.foreign("http://nobody.example")[before:] {
-				path, query, _ := strings.Cut(strings.TrimPrefix(url, c.s.URL), "?")
-				frame := path == "/api/schemas" || path == "/api/authenticate" || path == "/api/v1/networks" || strings.Contains(query, "fields=username")
-				if strings.HasPrefix(path, "/api/") && !frame {
-					paths = append(paths, path)
-				}
-			}
-			return slices.Compact(paths) // changes are waited for again
-		}
-		c.show("/networks/main/object/"+address, "main form, main [role=alert]")
-		for until := time.Now().Add(patience); len(sent()) < len(want) && time.Now().Before(until); {
-			evaluate[string](t, c.ctx, "document.title")
-		}
-		if sent := sent(); !slices.Equal(sent, want) {
-			t.Errorf("the form of %s sends %q", address, sent)
-		}
 	}
 }
 

@@ -33,7 +33,7 @@ export function files(root, place, console) {
 
   /** A file that the service has. */
   const row = (/** @type {any} */ asset) => {
-    const name = element("a", { href: console.objectAddress(place.network, "assets", `${place.id}/${asset.id}`), dir: "auto" }, console.visible(asset.fileName ?? asset.id));
+    const name = element("a", { href: console.objectAddress(place.network, "assets", place.id, asset.id), dir: "auto" }, console.visible(asset.fileName ?? asset.id));
     const facts = [kind(asset.mimeType), bytes(asset.fileSizeBytes), asset.width ? `${asset.width} × ${asset.height}` : "", asset.objectState === "ACTIVE" ? "" : String(asset.objectState ?? "")];
     // Files of another host are not shown, as the policy of the console has its own files only.
     const shown = /^IMAGE_/.test(asset.mimeType) && asset.cdnId?.startsWith("/") && asset.objectState !== "INACTIVE";

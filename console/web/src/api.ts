@@ -235,8 +235,11 @@ export const api = {
   },
 };
 
-/** The path of objects of a type, or of one of them. */
-export function pathOf(type: string, network: string, id?: string, query: Record<string, string> = {}): string {
+/** The path of objects of a type, or of one of them, whose id is behind that of its parent, if it has one. */
+export function pathOf(type: string, network: string, ids: string | readonly string[] = [], query: Record<string, string> = {}): string {
   const search = new URLSearchParams({ context: network, ...query });
-  return `/api/v1/${type}${id === undefined ? "" : `/${encodeURIComponent(id)}`}?${search}`;
+  return `/api/v1/${[type, ...[ids].flat().map(encodeURIComponent)].join("/")}?${search}`;
 }
+
+/** The ids in the address of an object in the API. */
+export const idsIn = (url: string): string[] => url.split("?")[0].split("/").slice(4).map(decodeURIComponent);

@@ -113,7 +113,7 @@ function Shown(props: { page: Page }) {
     case "new":
       return <ObjectPage key={page.type} network={page.network} type={page.type} />;
     case "object":
-      return <ObjectPage key={`${page.type}/${page.id}`} network={page.network} type={page.type} id={page.id} />;
+      return <ObjectPage key={[page.type, ...page.ids].join("\n")} network={page.network} type={page.type} ids={page.ids} />;
   }
   return <Heading text={t("status.missing")} />;
 }

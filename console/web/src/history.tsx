@@ -1,5 +1,6 @@
 // Who changed what, when and why: of a network, a type or an object.
 import { useState } from "preact/hooks";
+import { idsIn } from "./api";
 import { Heading, titleOf } from "./app";
 import { equal, isObject, own, pointer, type JsonObject } from "./form/value";
 import { useAnswer } from "./hooks";
@@ -60,8 +61,8 @@ export function HistoryPage(props: { network: string }) {
       <div class="head">
         <Heading text={title} />
         <span class="actions">
-          {type && id && (
-            <a class="button" href={to.object(network, type, id)}>
+          {type && id && answer?.status === 200 && answer.body.results.length > 0 && (
+            <a class="button" href={objectOf(network, answer.body.results[0])}>
               {t("history.open")}
             </a>
           )}
@@ -127,8 +128,8 @@ export function Entries(props: { network: string; entries: Entry[]; names?: Map<
   );
 }
 
-/** The id of an object as the addresses of pages have it: behind that of its parent, if it has one. */
-export const idOf = (entry: Entry) => entry.object.url.split("?")[0].split("/").slice(4).map(decodeURIComponent).join("/") || entry.object.id;
+/** The address of the page of the object that an entry is about. */
+export const objectOf = (network: string, entry: Entry) => to.object(network, String(entry.params?.type ?? ""), ...idsIn(entry.object.url));
 
 function One(props: { network: string; entry: Entry; name: string; onChange?: () => void }) {
   const { network, entry, onChange } = props;
@@ -138,7 +139,7 @@ function One(props: { network: string; entry: Entry; name: string; onChange?: ()
   const changes = (entry.changes ?? []).flatMap(within);
   return (
     <>
-      <a href={to.object(network, type, idOf(entry))}>
+      <a href={objectOf(network, entry)}>
         <bdi>{titleOf(type)}</bdi> <bdi>{brief(props.name, 60)}</bdi>
       </a>{" "}
       <span class="what">

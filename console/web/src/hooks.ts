@@ -7,9 +7,9 @@ export function useAnswer<T = any>(path: string | null, again = 0): Answer<T> | 
   return useAsked(path === null ? null : () => api.get<T>(path), `${path}`, again);
 }
 
-/** The schema of a type. */
-export function useSchema(network: string, type: string): Answer<Schema> | null {
-  return useAsked(() => schemaOf(network, type), `${network}\n${type}`);
+/** The schema of a type, which is not read as long as it is not needed. */
+export function useSchema(network: string, type: string, needed = true): Answer<Schema> | null {
+  return useAsked(needed ? () => schemaOf(network, type) : null, `${network}\n${type}\n${needed}`);
 }
 
 /**
@@ -22,7 +22,7 @@ export function useChanges(network: string, type: string, since: Answer | null):
     if (!since) return;
     note(false);
     const ended = new AbortController();
-    void changes({ network, type }, ended.signal).next().then(({ done }) => done || ended.signal.aborted || note(true));
+    void changes({ network, type, after: since.headers.get("Marquee-Position") ?? "" }, ended.signal).next().then(({ done }) => done || ended.signal.aborted || note(true));
     return () => ended.abort();
   }, [network, type, since]);
   return [changed, () => note(false)];

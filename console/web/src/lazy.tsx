@@ -17,6 +17,6 @@ export function lazy<P extends {}>(load: () => Promise<ComponentType<P>>): Compo
     }, []);
     if (failed) return <p role="alert">{t("status.unreachable")}</p>;
     const Loaded = loaded;
-    return Loaded ? <Loaded {...props} /> : <p class="busy">{t("status.loading")}</p>;
+    return Loaded ? <Loaded {...props} /> : <p class="busy part">{t("status.loading")}</p>;
   };
 }

@@ -9,7 +9,7 @@ import { useAnswer, useChanges, useSchema } from "./hooks";
 import { lazy } from "./lazy";
 import { Picker } from "./picker";
 import { address, navigate, to } from "./router";
-import { defaultColumns, filterable, labelOf, propertiesOf, sortable, types, warningsName, type Property, type Schema } from "./schema";
+import { defaultColumns, filterable, followable, labelOf, propertiesOf, sortable, types, warningsName, type Property, type Schema } from "./schema";
 import { Pick, selected, SelectionBar } from "./selection";
 import { brief, t } from "./texts";
 import { Messages, Text, Value } from "./values";
@@ -55,6 +55,7 @@ export function ListPage(props: { network: string; type: string }) {
     if (value !== null) parameters[name] = value;
   }
   const { cursor: _, pageSize: __, ...conditions } = parameters;
+  const [position] = useState(() => followable(type)); // for as long as the page is shown, so that nothing is asked twice
   if (columns) parameters.fields = ["id", ...columns].join(",");
   const path = below ? `${type}/${encodeURIComponent(below)}` : type;
   const list = JSON.stringify([network, path]);
@@ -65,7 +66,7 @@ export function ListPage(props: { network: string; type: string }) {
     if (nameless) navigate("?" + new URLSearchParams([...query, ["parent", ""]]), { replace: true });
   }, [nameless]);
   const waits = below === "" && (parent !== undefined || query.has("parent"));
-  const answer = useAnswer(waits ? null : pathOf(path, network, undefined, parameters), again);
+  const answer = useAnswer(waits ? null : pathOf(path, network, undefined, { ...parameters, ...position }), again);
   const [stale, fresh] = useChanges(network, type, info && info.scope !== "global" && answer?.status === 200 ? answer : null);
   const reload = () => {
     fresh();
@@ -290,7 +291,7 @@ function Table(props: { network: string; type: string; schema: Schema; columns: 
 const before = new Map<string, string>();
 
 /** The page of an object. One below a parent is named together with it. */
-const objectAddress = (network: string, type: string, row: any, parent: string | null) => to.object(network, type, parent ? `${parent}/${row.id}` : row.id);
+const objectAddress = (network: string, type: string, row: any, parent: string | null) => to.object(network, type, ...(parent ? [parent] : []), row.id);
 
 function Warnings(props: { count: number }) {
   return props.count > 0 ? <span class="warned">{t(props.count === 1 ? "list.warning" : "list.warnings", { count: props.count })}</span> : <span class="none">–</span>;

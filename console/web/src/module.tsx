@@ -18,10 +18,10 @@ export interface Place {
 export interface Console {
   /** Requests with the token of the session, which the module never sees. */
   api: Pick<typeof api, "get" | "send" | "upload">;
-  /** The path of a type in the API, or of one of its objects, with parameters. */
+  /** The path of a type in the API, or of one of its objects, with parameters. An object below another one has two ids. */
   pathOf: typeof pathOf;
   /** The address of the page of an object. */
-  objectAddress(network: string, type: string, id: string): string;
+  objectAddress(network: string, type: string, ...ids: string[]): string;
   /** A text whose invisible controls are visible. */
   visible(text: string): string;
   /** Shows the messages of an answer, or why there was none, in an element. */
@@ -72,7 +72,7 @@ const services: Console = {
 let loading: Promise<Module> | null = null;
 
 /** Loads the module once, if the application has one. */
-function load(): Promise<Module> {
+export function load(): Promise<Module> {
   const address = document.getElementById("console")!.dataset.module;
   return (loading ??= address ? import(address).catch((cause) => ((loading = null), Promise.reject(cause))) : Promise.resolve({ panels: [] }));
 }

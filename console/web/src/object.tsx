@@ -9,11 +9,11 @@ import { ConflictView } from "./form/conflict";
 import { Alternatives, named } from "./form/field";
 import { Members } from "./form/group";
 import { Beside, Form, FormContext, useShape } from "./form/model";
-import { Opened, Outcome, conflict, lost, open, others, resolve, save } from "./form/saving";
+import { Opened, Outcome, conflict, idsOf, lost, open, others, resolve, save } from "./form/saving";
 import type { Schema } from "./form/schema";
 import { JsonObject, steps } from "./form/value";
 import { lazy } from "./lazy";
-import { Panels } from "./module";
+import { load, Panels } from "./module";
 import { guard, navigate, to } from "./router";
 import { types } from "./schema";
 import { brief, t, visible } from "./texts";
@@ -23,31 +23,33 @@ const ReferredBy = lazy(() => import("./type").then((m) => m.ReferredBy));
 const NewToken = lazy(() => import("./admin/token").then((m) => m.NewToken));
 
 /** The page of an object, or of a new one. */
-export function ObjectPage(props: { type: string; network: string; id?: string }) {
-  return <Editor key={`${props.type} ${props.network} ${props.id ?? ""}`} {...props} />;
+export function ObjectPage(props: { type: string; network: string; ids?: string[] }) {
+  return <Editor key={[props.type, props.network, ...(props.ids ?? [])].join("\n")} {...props} />;
 }
 
 interface EditorProps {
   type: string;
   network: string;
-  id?: string;
+  /** The id of the object, behind that of its parent, if it has one. */
+  ids?: string[];
   /** Set for an object beside a form. */
   beside?: { saved(id: string, name: string): void; close(): void; note(dirty: boolean): void };
 }
 
 function Editor(props: EditorProps) {
-  const { type, network, id } = props;
+  const { type, network, ids = [] } = props;
   const opened = useSignal<Opened | null>(null);
   const fault = useSignal("");
   useEffect(() => {
     let current = true;
-    void open(type, network, id).then((result) => {
+    if (!props.beside) load().catch(() => {}); // beside the object; the panels say why it could not be loaded
+    void open(type, network, ids).then((result) => {
       if (!current) return;
       if ("fault" in result) fault.value = result.fault;
       else opened.value = result;
     });
     return () => void (current = false);
-  }, [type, network, id]);
+  }, []);
   if (fault.value) return <>{!props.beside && <Heading text={titleOf(type)} />}<p role="alert" class="fault">{fault.value}</p></>;
   if (!opened.value) return <p role="status">{t("form.loading")}</p>;
   return <FormContext.Provider value={opened.value.form}><FormView {...props} opened={opened.value} /></FormContext.Provider>;
@@ -126,7 +128,7 @@ function FormView(props: EditorProps & { opened: Opened }) {
       case "saved": {
         status.value = t("form.saved");
         const then = () => {
-          if (beside) beside.saved(outcome.created ?? opened.id!, nameOf(form, outcome.shown!));
+          if (beside) beside.saved(outcome.created ?? opened.ids.at(-1)!, nameOf(form, outcome.shown!));
           else if (outcome.created !== undefined) done(outcome.created);
         };
         if (type === "tokens" && typeof outcome.shown?.token === "string") token.value = { token: outcome.shown.token, then };
@@ -149,7 +151,7 @@ function FormView(props: EditorProps & { opened: Opened }) {
     }
   };
   const done = (created: string) => {
-    setTimeout(() => navigate(to.object(network, type, created), { replace: true }));
+    setTimeout(() => navigate(to.object(network, type, ...idsOf(form, created)), { replace: true }));
   };
   const back = () => {
     if (clash.value) queueMicrotask(top); // as the view of the conflict, which had the focus, is gone
@@ -170,7 +172,7 @@ function FormView(props: EditorProps & { opened: Opened }) {
         {beside ? <h2 tabIndex={-1} ref={heading} dir="auto"><Text text={title} plain /></h2> : <Heading text={title} />}
         {!form.isNew && <p class="unit"><a href={to.list(network, type)}><bdi>{brief(form.schema.value.title ?? type)}</bdi></a> · <bdi>{visible(object.id)}</bdi> · {t("form.updated", { time: timeOf(object.updateTime), user: userOf(object) })} · <a href={to.history(network, type, object.id)}>{t("history.title")}</a></p>}
         {form.schema.value !== read && <div role="alert" class="warning"><p>{t("form.schema.changed")}</p>{gone.length > 0 && <p>{t("form.schema.lost", { fields: gone.join(", ") })}</p>}</div>}
-        {!form.isNew && !beside && <Panels version={opened.etag} place={{ type, network, id: opened.id!, object }} />}
+        {!form.isNew && !beside && <Panels version={opened.etag} place={{ type, network, id: opened.ids.at(-1)!, object }} />}
         {other.value !== null && !busy.value && !clash.value && (
           <div class="notice" role="status">
             <p><bdi>{other.value ? t("form.others", { user: userOf(other.value) }) : t("form.others.gone")}</bdi>{" "}
@@ -236,8 +238,8 @@ function Panel({ form, beside }: { form: Form; beside: Beside }) {
     queueMicrotask(() => (opener?.isConnected ? opener : field?.querySelector("input"))?.focus());
   };
   return (
-    <aside class="beside" aria-label={beside.id ?? t("form.new", { type: beside.type })}>
-      <Editor key={key} type={beside.type} network={beside.network} {...(beside.id !== undefined && { id: beside.id })}
+    <aside class="beside" aria-label={beside.ids?.at(-1) ?? t("form.new", { type: beside.type })}>
+      <Editor key={key} type={beside.type} network={beside.network} {...(beside.ids && { ids: beside.ids })}
         beside={{ saved: (id, name) => { beside.saved(id, name); close(); }, close, note: (dirty) => (beside.dirty = dirty) }} />
     </aside>
   );

@@ -1,7 +1,7 @@
 // The first page of a network: what happened lately, what the caller has worked on, and what has warnings.
 import { me } from "./api";
 import { Heading, titleOf } from "./app";
-import { Entries, idOf, namesIn, noted, type Entry } from "./history";
+import { Entries, objectOf, namesIn, noted, type Entry } from "./history";
 import { useAnswer } from "./hooks";
 import { to } from "./router";
 import { networks } from "./schema";
@@ -46,7 +46,7 @@ export function OverviewPage(props: { network: string }) {
           <ul>
             {work.map((entry) => (
               <li key={entry.object.url}>
-                <a href={to.object(network, String(entry.params?.type), idOf(entry))}>
+                <a href={objectOf(network, entry)}>
                   {titleOf(String(entry.params?.type))} <bdi>{brief(names.get(entry.object.url) ?? entry.object.id, 60)}</bdi>
                 </a>
                 {", "}

@@ -1,7 +1,7 @@
 import { useEffect, useId, useState } from "preact/hooks";
 import { api, pathOf } from "./api";
 import { useSchema } from "./hooks";
-import { labelOf, propertiesOf, type Named } from "./schema";
+import { labelOf, propertiesOf, types, type Named } from "./schema";
 
 interface Props {
   label: string;
@@ -13,7 +13,8 @@ interface Props {
 
 /** Chooses an object of a type, by words that the server searches for or by its id. One below a parent is looked for once the parent is chosen. */
 export function Picker(props: Props) {
-  const schema = useSchema(props.network, props.type);
+  const [used, use] = useState(false);
+  const schema = useSchema(props.network, props.type, used || !!types.value.find(({ type }) => type === props.type)?.parent);
   const [below, look] = useState("");
   const resource = schema?.body?.["x-resource"];
   const parent = resource?.parent && propertiesOf(schema!.body).get(resource.parent);
@@ -21,19 +22,19 @@ export function Picker(props: Props) {
   return (
     <>
       {parent?.target && <Picker label={parent.title} network={props.network} type={parent.target} value={below} onPick={look} />}
-      <Choice {...props} path={path} named={resource ? labelOf(schema!.body) : "id"} searches={(resource?.search ?? []).length > 0} />
+      <Choice {...props} onUse={() => use(true)} used={used} path={path} named={resource ? labelOf(schema!.body) : "id"} searches={(resource?.search ?? []).length > 0} />
     </>
   );
 }
 
 /** A field with the objects of a path, if that is known, as suggestions once somebody uses it. */
-function Choice(props: Props & { path: string | null; named: string; searches: boolean }) {
-  const { network, path, named, searches } = props;
+function Choice(props: Props & { onUse: () => void; used: boolean; path: string | null; named: string; searches: boolean }) {
+  const { network, used, path, named, searches } = props;
   const id = useId();
-  const [typed, type] = useState<string | null>(null);
+  const [typed, type] = useState("");
   const [found, show] = useState<Named[]>([]);
   useEffect(() => {
-    if (path === null || typed === null) return;
+    if (!used || path === null) return;
     let wanted = true;
     const wait = setTimeout(async () => {
       const answer = await api.get(pathOf(path, network, undefined, { fields: `id,${named}`, pageSize: "20", count: "false", ...(searches && typed.trim() && { q: typed }) }));
@@ -43,11 +44,11 @@ function Choice(props: Props & { path: string | null; named: string; searches: b
       wanted = false;
       clearTimeout(wait);
     };
-  }, [network, path, named, searches, typed]);
+  }, [network, used, path, named, searches, typed]);
   return (
     <label class="picker">
       <span>{props.label}</span>
-      <input list={id} defaultValue={props.value} autocomplete="off" onFocus={() => type((before) => before ?? "")} onInput={(event) => type(event.currentTarget.value)} onChange={(event) => props.onPick(event.currentTarget.value.trim())} />
+      <input list={id} defaultValue={props.value} autocomplete="off" onFocus={props.onUse} onInput={(event) => type(event.currentTarget.value)} onChange={(event) => props.onPick(event.currentTarget.value.trim())} />
       <datalist id={id}>
         {found.map((one) => (
           <option key={one.id} value={one.id}>

@@ -60,7 +60,7 @@ export type Page =
   | { kind: "home" }
   | { kind: "overview" | "history" | "access" | "notifications" | "health" | "account"; network: string }
   | { kind: "list" | "new" | "type"; network: string; type: string }
-  | { kind: "object"; network: string; type: string; id: string }
+  | { kind: "object"; network: string; type: string; ids: string[] }
   | { kind: "unknown" };
 
 /** The names of types. Others would lead requests to other paths of the service. */
@@ -74,13 +74,13 @@ export function pageOf(path: string): Page {
   } catch {
     return { kind: "unknown" };
   }
-  const [root, network, kind = "overview", type, id] = parts;
+  const [root, network, kind = "overview", type, ...ids] = parts;
   if (parts.length === 0) return { kind: "home" };
   if (root === "account" && parts.length === 1) return { kind: "account", network: "" };
   if (root !== "networks" || !network) return { kind: "unknown" };
   if (kind === "overview" || kind === "history" || kind === "access" || kind === "notifications" || kind === "health" || kind === "account") return { kind, network };
   if (!type || !typeName.test(type)) return { kind: "unknown" };
-  if (kind === "object" && id) return { kind, network, type, id };
+  if (kind === "object" && (ids.length === 1 || ids.length === 2)) return { kind, network, type, ids };
   if (kind === "list" || kind === "new" || kind === "type") return { kind, network, type };
   return { kind: "unknown" };
 }
@@ -92,7 +92,8 @@ export const to = {
   home: () => `${base}/`,
   overview: (network: string) => of(network),
   list: (network: string, type: string) => of(network, "list", type),
-  object: (network: string, type: string, id: string) => of(network, "object", type, id),
+  /** The id of an object is behind that of its parent, if it has one. */
+  object: (network: string, type: string, ...ids: string[]) => of(network, "object", type, ...ids),
   create: (network: string, type: string) => of(network, "new", type),
   type: (network: string, type: string) => of(network, "type", type),
   access: (network: string) => of(network, "access"),

@@ -43,6 +43,15 @@ export const permissions = signal<string[] | null>(null);
 /** The networks that the caller sees, or null while they are not known. */
 export const networks = signal<Named[] | null>(null);
 
+/**
+ * The parameter with which the answer to a read has a position, from which changes of a type can be followed. Before
+ * the types are known, those without a feed are the ones that refuse it.
+ */
+export function followable(type: string): Record<string, string> {
+  const known = types.value.find((one) => one.type === type);
+  return (known ? known.scope === "global" : ["users", "networks"].includes(type)) ? {} : { position: "true" };
+}
+
 /** The network whose types are known. */
 let typesOf = "";
 

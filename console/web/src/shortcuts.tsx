@@ -39,7 +39,7 @@ function act(key: string, page: Page): boolean {
     case "l":
       return go(type && to.list(network, type));
     case "h":
-      return go(network && to.history(network, type, page.kind === "object" ? page.id.slice(page.id.indexOf("/") + 1) : undefined));
+      return go(network && to.history(network, type, page.kind === "object" ? page.ids.at(-1) : undefined));
     case "o":
       return go(network && to.overview(network));
     case "j":

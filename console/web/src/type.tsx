@@ -14,7 +14,8 @@ export function TypePage(props: { network: string; type: string }) {
   const { network, type } = props;
   const schema = useSchema(network, type);
   const info = types.value.find((one) => one.type === type);
-  const count = useAnswer((info?.parent ?? schema?.body?.["x-resource"]?.parent) ? null : pathOf(type, network, undefined, { pageSize: "1", fields: "id" }));
+  const known = info ?? (schema?.status === 200 ? { parent: schema.body["x-resource"]?.parent } : undefined);
+  const count = useAnswer(!known || known.parent ? null : pathOf(type, network, undefined, { pageSize: "1", fields: "id" }));
   const title = info?.title ?? schema?.body?.title ?? type;
   return (
     <>

@@ -1,5 +1,6 @@
 // Values of objects, as text whatever they contain.
 import { useState } from "preact/hooks";
+import { idsIn } from "./api";
 import { brief, explain, t, visible, type Message } from "./texts";
 import { to } from "./router";
 import type { Property } from "./schema";
@@ -50,7 +51,7 @@ export function Reference(props: { network: string; type: string; value: any }) 
   if (typeof id !== "string") return null;
   const name = String(value?.name || id);
   return value?.url ? (
-    <a href={to.object(network, type, id)}>
+    <a href={to.object(network, type, ...idsIn(value.url))}>
       <bdi>{brief(name, 80)}</bdi>
     </a>
   ) : (

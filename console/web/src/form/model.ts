@@ -18,7 +18,7 @@ export type Notes = ReadonlyMap<string, Message[]>;
 export interface Beside {
   type: string;
   network: string;
-  id?: string;
+  ids?: string[];
   /** Whether it has changes that have not been saved. */
   dirty?: boolean;
   saved(id: string, name: string): void;

@@ -2,12 +2,12 @@
 // it refers to beside the form.
 
 import { useSignal } from "@preact/signals";
-import { api, pathOf } from "../api";
+import { api, idsIn, pathOf } from "../api";
 import { Combobox, Found, most, useSearch } from "../combobox";
 import { integer } from "../exact";
 import { lookup } from "../module";
 import { explain, t, visible } from "../texts";
-import { types } from "../schema";
+import { schemaOf, types } from "../schema";
 import { Picker } from "../picker";
 import { Name, nameKey } from "./change";
 import { emptied } from "./controls";
@@ -30,22 +30,11 @@ interface Parent {
   type: string;
 }
 
-const ways = new Map<string, Promise<Way | undefined>>();
-
-/** wayTo reads the schema of a type, once while the page is open. */
-function wayTo(type: string, network: string): Promise<Way | undefined> {
-  const key = nameKey(type, network);
-  let known = ways.get(key);
-  if (!known) {
-    known = api.get<Schema>(`/api/schemas/${type}?mine=true&context=${encodeURIComponent(network)}`).then(({ status, body }) => {
-      const resource = body?.["x-resource"];
-      if (status === 200) return { label: resource.label ?? "name", search: (resource.search ?? []).length > 0, ...parentOf(body, resource.parent) };
-      ways.delete(key);
-      return undefined;
-    });
-    ways.set(key, known);
-  }
-  return known;
+/** wayTo is how the objects of a type are found. */
+async function wayTo(type: string, network: string): Promise<Way | undefined> {
+  const { status, body } = await schemaOf(network, type);
+  const resource = body?.["x-resource"];
+  return status === 200 ? { label: resource.label ?? "name", search: (resource.search ?? []).length > 0, ...parentOf(body, resource.parent) } : undefined;
 }
 
 function parentOf(schema: Schema, property: string | undefined): { parent?: Parent } {
@@ -53,9 +42,6 @@ function parentOf(schema: Schema, property: string | undefined): { parent?: Pare
   const to = declared && target(shapeOf(schema, declared, undefined, [], new Map()));
   return to ? { parent: { property: property!, label: label(property!, declared), type: to.type } } : {};
 }
-
-/** idsIn returns the ids in the address of an object, behind that of its parent, if it has one. */
-const idsIn = (url: string) => url.split("?")[0]!.split("/").slice(4).map(decodeURIComponent);
 
 const quoted = (value: string) => `"${value.replace(/\\/g, "\\\\").replace(/"/g, '\\"')}"`;
 
@@ -132,7 +118,7 @@ export function Reference(props: ControlProps) {
   const shown = value instanceof Draft ? value.text : known?.name ?? id ?? (typeof value === "string" ? value : "");
   const seen = types.value.find(({ type }) => type === to.type);
   const beside = (open?: string) => (!form.beside.peek()?.dirty || confirm(t("form.leave"))) && (form.beside.value = {
-    type: to.type, network: networkOf(form, to, path), ...(open !== undefined && { id: known?.url === undefined ? open : idsIn(known.url).join("/") }),
+    type: to.type, network: networkOf(form, to, path), ...(open !== undefined && { ids: known?.url === undefined ? [open] : idsIn(known.url) }),
     saved: (saved, name) => choose({ id: open ?? saved, name, ...(open !== undefined && known?.url !== undefined && { url: known.url }) }),
   });
   return (

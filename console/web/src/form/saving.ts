@@ -4,7 +4,7 @@
 import { api, pathOf } from "../api";
 import type { Answer } from "../api";
 import { changes } from "../hooks";
-import { types } from "../schema";
+import { followable, schemaOf } from "../schema";
 import { explain, t } from "../texts";
 import type { Message } from "../texts";
 import { Difference, Merge, Names, initial, merge, none, stored } from "./change";
@@ -12,14 +12,13 @@ import { Form, notes } from "./model";
 import { Schema, itemSchema, memberSchema, shapeOf } from "./schema";
 import { Json, JsonObject, drafts, equal, isObject, own, pointer, put } from "./value";
 
-/** The types without changes that can be followed, which are not asked for before the types are known. */
-const unfollowed = ["users", "networks"];
 const states = ["ACTIVE", "INACTIVE", "HIDDEN"];
 
 /** Opened is a form with what its requests need. */
 export interface Opened {
   form: Form;
-  id: string | undefined;
+  /** The id of the object, behind that of its parent, if it has one; none as long as it is new. */
+  ids: string[];
   etag: string;
   /** What the service says about the object, such as who changed it. */
   object: Schema;
@@ -50,47 +49,43 @@ export type Outcome =
   | { kind: "failed"; text: string }
   | { kind: "conflict"; merge: Merge; theirs: Schema; etag: string };
 
-const schemaPath = (type: string, network: string) => `/api/schemas/${type}?mine=true&context=${encodeURIComponent(network)}`;
-
-/** A type with a parent has two ids in its paths. */
-function objectPath(type: string, network: string, id: string, schema?: Schema): string {
-  const slash = id.indexOf("/");
-  if (schema?.["x-resource"]?.parent === undefined || slash < 0) return pathOf(type, network, id);
-  return pathOf(`${type}/${encodeURIComponent(id.slice(0, slash))}`, network, id.slice(slash + 1));
+/** idsOf returns the ids of an object that a form has created: that of its parent comes first, if it has one. */
+export function idsOf(form: Form, id: string): string[] {
+  const parent = form.schema.peek()["x-resource"]?.parent;
+  const above = parent === undefined ? undefined : own(form.value.peek(), parent);
+  return above === undefined ? [id] : [String(isObject(above) ? above.id : above), id];
 }
 
-/** open reads what a form needs, in two requests at once unless the id is behind that of a parent. */
-export async function open(type: string, network: string, id?: string): Promise<Opened | { fault: string }> {
-  const known = types.value.find((one) => one.type === type);
-  const position = (known ? known.scope === "global" : unfollowed.includes(type)) ? "" : "&position=true";
-  const asked = api.get<Schema>(schemaPath(type, network));
-  const found = id === undefined ? undefined : api.get<Schema>(objectPath(type, network, id, id.includes("/") ? (await asked).body : undefined) + position);
-  const [schema, object] = await Promise.all([asked, found]);
+/** open reads what a form needs, in two requests at once. */
+export async function open(type: string, network: string, ids: string[]): Promise<Opened | { fault: string }> {
+  const isNew = ids.length === 0;
+  const [schema, object] = await Promise.all([schemaOf(network, type), isNew ? undefined : api.get<Schema>(pathOf(type, network, ids, followable(type)))]);
   if (schema.status !== 200) return { fault: failure(schema) };
   if (object && object.status !== 200) return { fault: failure(object) };
-  const source = withCommon(schema.body, id === undefined);
+  if (object && (schema.body["x-resource"]?.parent === undefined) !== (ids.length === 1)) return { fault: t("status.missing") }; // but a list of what is below a parent
+  const source = withCommon(schema.body, isNew);
   const names: Names = new Map();
   const base = object ? (stored(source, source, object.body, names) as JsonObject) : {};
-  const form = new Form(type, network, source, base, object ? base : initial(source, source), id === undefined, names);
+  const form = new Form(type, network, source, base, object ? base : initial(source, source), isNew, names);
   form.warnings.value = notes(object?.body.validationWarnings ?? []);
   form.shown(form.value.peek()); // so that the first key press does not have to
-  return { form, id, etag: object?.headers.get("ETag") ?? "", object: object?.body ?? {}, digest: schema.headers.get("Marquee-Schemas") ?? "", position: object?.headers.get("Marquee-Position") ?? "" };
+  return { form, ids, etag: object?.headers.get("ETag") ?? "", object: object?.body ?? {}, digest: schema.headers.get("Marquee-Schemas") ?? "", position: object?.headers.get("Marquee-Position") ?? "" };
 }
 
 /** others waits until somebody else has changed the object, and returns who that was. It is undefined if the object is
  * gone, and null if that cannot be known. */
 export async function others(opened: Opened, ended: AbortSignal): Promise<Schema | undefined | null> {
-  const { form, id } = opened;
-  const read = (more: string) => api.get<Schema>(objectPath(form.type, form.network, id!, form.schema.peek()) + more, { "If-None-Match": opened.etag });
+  const { form, ids } = opened;
+  const read = (more: Record<string, string>) => api.get<Schema>(pathOf(form.type, form.network, ids, more), { "If-None-Match": opened.etag });
   const changed = ({ status, headers }: Answer) => status === 200 && headers.get("ETag") !== opened.etag;
   if (!opened.position) {
-    const answer = await read("&position=true");
+    const answer = await read({ position: "true" });
     if (changed(answer)) return answer.body;
     opened.position = answer.headers.get("Marquee-Position") ?? "";
   }
-  const of = { network: form.network, type: form.type, id: id!.slice(id!.indexOf("/") + 1), after: opened.position };
+  const of = { network: form.network, type: form.type, id: ids.at(-1)!, after: opened.position };
   for await (opened.position of changes(of, ended)) {
-    const answer = await read("");
+    const answer = await read({});
     if (answer.status === 404) return undefined;
     if (changed(answer)) return answer.body;
   }
@@ -144,11 +139,11 @@ async function attempt(opened: Opened): Promise<Outcome> {
   if (form.isNew) {
     const { id, ...rest } = sent;
     body = rest;
-    path = id === undefined ? pathOf(form.type, form.network) : objectPath(form.type, form.network, id as string, schema);
+    path = pathOf(form.type, form.network, id === undefined ? [] : idsOf(form, id as string));
     if (id !== undefined) headers["If-None-Match"] = "*";
   } else {
     ({ method, body } = change!);
-    path = objectPath(form.type, form.network, opened.id!, schema);
+    path = pathOf(form.type, form.network, opened.ids);
     headers["If-Match"] = opened.etag;
   }
   if (form.type !== "tokens" && !writesOnly(schema, schema, body, sent)) {
@@ -171,10 +166,12 @@ async function found(opened: Opened, first: Request): Promise<Outcome | undefine
   let answer = await api.send(first.method, first.path + "&fieldValidation=Strict", first.body, first.headers);
   if (answer.status === 200 || answer.status === 201) {
     const { id } = answer.body.results?.[0] ?? answer.body;
-    answer = await api.get(objectPath(form.type, form.network, id, form.schema.peek()));
+    const ids = idsOf(form, id);
+    answer = await api.get(pathOf(form.type, form.network, ids));
     if (answer.status !== 200) return { kind: "failed", text: failure(answer) };
     form.isNew = false;
-    opened.id = opened.created = id;
+    opened.ids = ids;
+    opened.created = id;
     adopt(opened, answer.body, answer.headers.get("ETag") ?? "", first.value);
   } else if (answer.status === 0 || answer.status >= 429) return { kind: "failed", text: failure(answer) };
   delete opened.request;
@@ -222,7 +219,7 @@ function adopt(opened: Opened, object: Schema, etag: string, sent: JsonObject): 
 /** conflict reads what somebody else has saved, and compares it with the form. */
 export async function conflict(opened: Opened): Promise<Outcome> {
   const { form } = opened;
-  const answer = await api.get<Schema>(objectPath(form.type, form.network, opened.id!, form.schema.peek()));
+  const answer = await api.get<Schema>(pathOf(form.type, form.network, opened.ids));
   if (answer.status !== 200) return { kind: "failed", text: answer.status === 404 ? t("form.change.gone") : failure(answer) };
   const schema = form.schema.peek();
   const theirs = stored(schema, schema, answer.body as JsonObject, form.names) as JsonObject;
@@ -250,7 +247,7 @@ async function followSchema(opened: Opened, answer: Answer): Promise<void> {
   const digest = answer.headers.get("Marquee-Schemas");
   if (!digest || digest === opened.digest) return;
   const { form } = opened;
-  const { status, body } = await api.get<Schema>(schemaPath(form.type, form.network));
+  const { status, body } = await schemaOf(form.network, form.type);
   if (status !== 200) return;
   opened.digest = digest;
   const schema = withCommon(body, form.isNew);

@@ -153,7 +153,7 @@ export function ChangeMany(props: Props) {
     props.onDone();
   };
 
-  const named = (one: One) => ({ text: one.name, href: to.object(network, type, parent ? `${parent}/${one.id}` : one.id) });
+  const named = (one: One) => ({ text: one.name, href: to.object(network, type, ...(parent ? [parent] : []), one.id) });
   const run = writing.value ?? trial.value;
   const busy = run?.running.value ?? false;
   return (

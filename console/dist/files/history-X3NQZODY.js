@@ -1,1 +1,0 @@
-import{c as a,d as b,e as c,f as d,g as e,h as f}from"./chunk-XTL45LTZ.js";import"./chunk-MFRPJY24.js";import"./chunk-NEU3LW65.js";export{e as Entries,b as HistoryPage,f as idOf,c as namesIn,d as noted,a as within};
