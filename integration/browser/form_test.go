@@ -122,7 +122,7 @@ func (x *screen) randomObject(path string, o *objectSort) {
 	api := "/api/v1/" + path + "/" + id + "?context=" + marqueetest.Network
 	x.expectStored(api, o, object)
 
-	form = x.node(0, object["name"].(string), "form")
+	form = x.node(0, strings.ReplaceAll(object["name"].(string), "\u202e", "⟨U+202E⟩"), "form")
 	evaluate[string](x.t, x.ctx, `sent.length = 0; ""`)
 	after := o.changeIn(x, form, form, "Type "+path, object)
 	if x.t.Log("the object becomes", jsonText(after)); reflect.DeepEqual(object, after) {
