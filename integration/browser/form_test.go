@@ -135,7 +135,7 @@ func (x *screen) randomObject(path string, o *objectSort) {
 		x.t.Errorf("the change was sent as %v", sent)
 	}
 	// Items of arrays are sent with the defaults that the service has added to them.
-	if want := changeOf(object, after); !reflect.DeepEqual(o.storedAs(o.readAs(body)), o.storedAs(want)) {
+	if want := changeOf(object, after); !reflect.DeepEqual(body, want) && !reflect.DeepEqual(o.storedAs(o.readAs(body)), o.storedAs(want)) {
 		x.t.Errorf("the change was sent as %s, not as %s", jsonText(body), jsonText(want))
 	}
 	x.expectStored(api, o, after)
