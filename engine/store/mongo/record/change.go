@@ -36,8 +36,8 @@ func changeMembers(c *store.Change, doc []byte) error {
 		case "time":
 			c.Time, ok = instant(kind, value)
 		case "feed": // the object of a FeedOnly change
-			c.FeedOnly = true
 			err = changeMembers(c, value)
+			c.FeedOnly = c.ID != ""
 		case "collection":
 			c.Collection, ok = text(kind, value)
 		case "object":
