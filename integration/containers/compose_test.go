@@ -95,8 +95,17 @@ func newCompose(t *testing.T) *compose {
 	c.env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "DOCKER_HOST=" + os.Getenv("DOCKER_HOST"),
 		"MARQUEE_IMAGE=" + marqueeImage, "MONGODB_IMAGE=" + mongoImage, "MONGODB_CACHE_GB=0.25",
 		"MARQUEE_LISTEN_1=" + c.addresses[0], "MARQUEE_LISTEN_2=" + c.addresses[1],
-		"MARQUEE_LISTEN=" + c.addresses[2], "PROXY_IMAGE=" + proxyImage}
+		"MARQUEE_LISTEN=" + c.addresses[2], "PROXY_IMAGE=" + proxyImage,
+		"PROXY_SUBNET=" + subnet()}
 	return c
+}
+
+// subnet is a network at random, because one that is named twice is refused: the one of
+// the compose file may be that of an installation, or of a test that was killed.
+func subnet() string {
+	random := make([]byte, 3)
+	rand.Read(random)
+	return fmt.Sprintf("10.%d.%d.%d/28", random[0], random[1], random[2]&0xf0)
 }
 
 // replaced replaces both servers by those of another image, while clients write through the
