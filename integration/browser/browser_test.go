@@ -24,11 +24,14 @@ import (
 	"marquee/resources"
 )
 
+// alsoShort is the test that -short does not leave out.
+const alsoShort = "TestForms"
+
 // find returns the path of a Chromium. Without one, the test is skipped, or fails if
 // MARQUEE_REQUIRE has the word browser.
 func find(t *testing.T) string {
 	t.Helper()
-	if testing.Short() {
+	if testing.Short() && t.Name() != alsoShort {
 		t.Skip("a browser is started")
 	}
 	// Those without a screen of their own take less processor time.
@@ -114,7 +117,7 @@ func open(t *testing.T, listeners ...func(event any)) (context.Context, *request
 	path := find(t)
 	started.once.Do(func() { start(path) })
 	if started.err != nil {
-		t.Fatal(started.err)
+		installed.Suite("browser").Missing(t, fmt.Sprintf("%s cannot be started: %v", path, started.err))
 	}
 	seen := &requests{}
 	ctx, cancel := chromedp.NewContext(started.ctx, chromedp.WithNewBrowserContext(), chromedp.WithListener(func(event any) {

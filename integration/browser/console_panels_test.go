@@ -189,6 +189,11 @@ func TestFormReferenceBelow(t *testing.T) {
 	advertise(x.s)
 	asset := upload(t, x.s, "picture", "banner.png", picture(t, 30, 20))
 	x.s.Do(http.MethodPut, "/api/v1/librarycreatives/lib?context=main", `{"name": "Lib", "layout": "picture", "layoutParameters": {}, "verifiedSafe": true, "dimensionType": "FLEXIBLE"}`, http.StatusCreated)
+	x.show("/list/assets?parent=picture")
+	x.await(`document.querySelector("main tbody tr")`)
+	if len(x.nodes(0, "New", "link")) > 0 {
+		t.Error("the list leads to a form for files, which are uploaded")
+	}
 	for _, path := range []string{"creatives/picture", "librarycreatives/lib"} {
 		x.show("/object/" + path)
 		form := x.node(0, map[string]string{"creatives/picture": "picture", "librarycreatives/lib": "Lib"}[path], "form")

@@ -92,7 +92,7 @@ func TestFormCreatesOnce(t *testing.T) {
 	}
 	x.write(x.node(form, "Name", "textbox"), "Second")
 	x.press(form, "Create")
-	id := x.created("parcels")
+	id := x.created("parcels")[0]
 	x.expectObject("/api/v1/parcels/"+id+"?context=main", map[string]any{"name": "Second", "note": "kept"})
 	if list := x.s.Do("GET", "/api/v1/parcels?context=main", "", 200); list["totalCount"] != int64(1) {
 		t.Errorf("the form has created %v objects", list["totalCount"])

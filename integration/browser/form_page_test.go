@@ -90,7 +90,7 @@ func TestFormFaults(t *testing.T) {
 	x.write(x.node(x.node(form, "Paper", "group"), "Weight", "textbox"), "80")
 	x.write(x.node(form, "Pages", "textbox"), "7")
 	x.press(form, "Create")
-	id := x.created("books")
+	id := x.created("books")[0]
 	x.expectObject("/api/v1/books/"+id+"?context=main", map[string]any{"name": name, "pages": int64(7), "paper": map[string]any{"weight": int64(80)}, "kind": "PAPER"})
 	x.node(0, name, "heading")
 	if attacked := evaluate[bool](t, x.ctx, `document.title === "attacked" || !!document.querySelector("main img, main b")`); attacked {

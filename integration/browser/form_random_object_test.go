@@ -300,8 +300,8 @@ func (o *objectSort) enterIn(x *screen, group within, object M) {
 		}
 	}
 	for _, p := range o.parts {
-		if f := p.fields[0]; !o.has(p, object) && len(x.nodes(group, f.label, "textbox", "combobox", "group", "checkbox", "status")) > 0 {
-			x.t.Errorf("%s is shown before its condition holds", f.label)
+		if f := p.fields[0]; !o.has(p, object) {
+			x.act(group, `function(label) { return reader.find(this, label, ["textbox", "combobox", "group", "checkbox", "status"]).length > 0 && label + " is shown before its condition holds"; }`, f.label)
 		}
 	}
 }
@@ -320,7 +320,7 @@ func (o *objectSort) changeIn(x *screen, outer, group within, label string, obje
 	o.applying(object, func(f field) {
 		switch _, is := object[f.name]; {
 		case f.fixed || f.supplied || f.sort.fixed || is && f.once:
-		case is:
+		case is, f.sort.preset != nil:
 			given = append(given, f)
 		default:
 			missing = append(missing, f)
@@ -347,8 +347,12 @@ func (o *objectSort) changeIn(x *screen, outer, group within, label string, obje
 		return object
 	case n < len(others)+len(given):
 		f := given[n-len(others)]
-		x.t.Logf("%s, %s, is changed from %s", f.label, f.sort.name, jsonText(object[f.name]))
-		object[f.name] = f.sort.changed(x, group, f.label, object[f.name])
+		value, is := object[f.name]
+		if !is {
+			value = f.sort.preset
+		}
+		x.t.Logf("%s, %s, is changed from %s", f.label, f.sort.name, jsonText(value))
+		object[f.name] = f.sort.changed(x, group, f.label, value)
 	case n < len(others)+len(given)+len(missing):
 		f := missing[n-len(others)-len(given)]
 		x.t.Logf("%s, %s, is added", f.label, f.sort.name)

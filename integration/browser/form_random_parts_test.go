@@ -279,17 +279,15 @@ func (r *randomForm) elsewhere() sort {
 	o := &objectSort{r: r, schema: M{"type": "object"}}
 	there := r.reference(M{"type": "targets", "network": "home"}, r.target)
 	there.schema = M{"type": "string", "x-ref": there.schema["x-ref"]}
-	home := r.reference("networks", of[any](r, otherNetwork))
-	home.enter = func(x *screen, in within, label string, value any) {
-		x.refer(x.node(in, label, "combobox"), nameOfOther)
-	}
-	home.fixed = true
-	o.add(part{fields: []field{{name: "home", label: "Home", needed: true, sort: home}, {name: "there", label: "There", needed: true, sort: there}}}, o.schema)
+	o.add(part{fields: []field{{name: "home", label: "Home", needed: true, sort: r.referenceTo("networks", otherNetwork, nameOfOther)}, {name: "there", label: "There", needed: true, sort: there}}}, o.schema)
 	return o.asSort()
 }
 
 // otherNetwork has targets, too.
 const otherNetwork, nameOfOther = "second", "Second"
+
+// keeper and crew are a user, whose name is the same, and a team.
+const keeper, crew, nameOfCrew = "keeper", "crew", "The <crew>"
 
 // places are what x-lookup knows, by their ids.
 const places = 50

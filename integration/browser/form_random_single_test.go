@@ -32,11 +32,12 @@ func chosen(x *screen, in within, label string, value any) {
 
 // yesOrNo enters a boolean, which is a box where it cannot be missing.
 func yesOrNo(x *screen, in within, label string, value any) {
-	if box := x.nodes(in, label, "checkbox"); len(box) > 0 {
-		x.call(box[0], `function(on) { if (this.checked !== on) this.click(); }`, value)
-		return
-	}
-	x.choose(x.node(in, label, "combobox"), map[bool]string{true: "Yes", false: "No"}[value.(bool)])
+	x.act(x.node(in, label, "checkbox", "combobox"), `function(on) {
+		if (this.type === "checkbox") return this.checked !== on && this.click();
+		this.focus();
+		this.value = String(on);
+		this.dispatchEvent(new Event("change", {bubbles: true}));
+	}`, value)
 }
 
 // timed enters a time in a field of the browser.
@@ -135,6 +136,14 @@ func (r *randomForm) reference(ref any, make func() any) sort {
 	return s
 }
 
+// referenceTo is a sort of references to one object.
+func (r *randomForm) referenceTo(to, id, name string) sort {
+	s := r.reference(to, of[any](r, id))
+	s.enter = func(x *screen, in within, label string, _ any) { x.refer(x.node(in, label, "combobox"), name) }
+	s.fixed = true
+	return s
+}
+
 func idOf(value any) any {
 	if object, is := value.(M); is {
 		return object["id"]
@@ -146,6 +155,13 @@ func idOf(value any) any {
 const targets = 120
 
 func nameOfTarget(id string) string { return "Name of " + id }
+
+// things is how many others there are.
+const things = 30
+
+func idOfThing(i int) string { return fmt.Sprintf("thing/%d?", i) }
+
+func nameOfThing(id string) string { return "Title & " + id }
 
 func (r *randomForm) target() any { return fmt.Sprintf("target-%d", r.IntN(targets)) }
 
@@ -222,6 +238,13 @@ var singles = []func(r *randomForm) sort{
 	func(r *randomForm) sort {
 		s := r.reference(M{"type": "targets", "where": M{"kind": "THIRD"}}, func() any { return fmt.Sprintf("target-%d", 3*r.IntN(targets/3)) })
 		s.schema = M{"type": "string", "x-ref": s.schema["x-ref"]}
+		return s
+	},
+	func(r *randomForm) sort {
+		s := r.reference("things", func() any { return idOfThing(r.IntN(things)) })
+		s.enter = func(x *screen, in within, label string, value any) {
+			x.refer(x.node(in, label, "combobox"), nameOfThing(value.(string)))
+		}
 		return s
 	},
 	func(r *randomForm) sort {

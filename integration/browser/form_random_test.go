@@ -3,7 +3,6 @@ package browser
 import (
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strings"
 )
 
@@ -13,9 +12,11 @@ type randomForm struct {
 	*rand.Rand
 	made  int
 	decks map[string][]int
-	// defs are the definitions of the type that is being made. sometimes and complete are how many conditions
-	// and how many objects that are x-complete are around the schema that is.
+	// defs are the definitions of the type that is being made, and global is whether it belongs to no network.
+	// sometimes and complete are how many conditions and how many objects that are x-complete are around the
+	// schema that is being made.
 	defs                M
+	global              bool
 	sometimes, complete int
 }
 
@@ -67,6 +68,17 @@ func (s sort) readAs(value any) any {
 		return value
 	}
 	return s.read(value)
+}
+
+// local reports whether values refer to objects of the network in which they are themselves.
+func (s sort) local() bool {
+	switch ref := s.schema["x-ref"].(type) {
+	case string:
+		return true
+	case M:
+		return ref["network"] == nil
+	}
+	return false
 }
 
 // with returns the sort with more keywords in its schema.
@@ -134,12 +146,13 @@ func (r *randomForm) any(depth int) sort {
 	return r.anyThat(depth, func(sort) bool { return true })
 }
 
-// anyThat is any of those that suit.
+// anyThat is any of those that suit. Objects that belong to no network cannot refer to those of their own.
 func (r *randomForm) anyThat(depth int, suits func(s sort) bool) (s sort) {
+	dealt := func() bool { return !(r.global && s.local()) && suits(s) }
 	if depth == 0 || r.deal("depth", 5) < 3 {
-		r.dealThat("singles", len(singles), func(card int) bool { s = singles[card](r); return suits(s) })
+		r.dealThat("singles", len(singles), func(card int) bool { s = singles[card](r); return dealt() })
 	} else {
-		r.dealThat("parts", len(parts), func(card int) bool { s = parts[card](r, depth-1); return suits(s) })
+		r.dealThat("parts", len(parts), func(card int) bool { s = parts[card](r, depth-1); return dealt() })
 	}
 	return s
 }
@@ -194,67 +207,4 @@ func (r *randomForm) defined(s sort) sort {
 	r.defs[name] = s.schema
 	s.schema = map[string]any{"$ref": "#/$defs/" + name}
 	return s
-}
-
-// typeOf is the schema of a type, and the sort of its objects.
-func (r *randomForm) typeOf(path string) (M, *objectSort) {
-	r.defs = M{}
-	o := &objectSort{r: r, schema: M{"type": "object"}}
-	name := field{name: "name", label: "Name", needed: true, sort: plain("name", M{"type": "string", "maxLength": 100}, func() any { return r.text() })}
-	o.add(part{fields: []field{name, o.property(0, false), o.property(0, false), o.property(3, false), o.property(3, true)}}, o.schema)
-	two := []int{r.deal("constructs of types", len(constructs)), r.deal("constructs of types", len(constructs))}
-	slices.Sort(two)
-	for _, i := range slices.Compact(two) {
-		constructs[i](o, 2)
-	}
-	o.add(part{fields: r.ruled(o)}, o.schema)
-	o.schema["$schema"], o.schema["title"], o.schema["$defs"] = "https://json-schema.org/draft/2020-12/schema", "Type "+path, r.defs
-	o.schema["x-resource"] = M{"path": path}
-	o.schema["x-validations"] = []any{M{"rule": "self.name != 'never'", "code": "error.random.never", "text": "Never.", "field": "/name"}}
-	o.schema["x-warnings"] = []any{M{"code": "warning.random", "text": "Beware.", "when": M{"properties": M{"name": M{"minLength": 1}}}, "field": "/name"}}
-	return o.schema, o
-}
-
-// ruled are the fields that only types have, and the rules of types about them.
-func (r *randomForm) ruled(o *objectSort) []field {
-	date := func(years int) func() any {
-		return func() any { return r.at().AddDate(years, 0, 0).Format("2006-01-02") }
-	}
-	text := func() any { return r.word() }
-	named := func(name string, s sort) field { return field{name: name, label: inWords(name), sort: s} }
-	supplied := func(f field) field { f.supplied, f.fixed = true, f.sort.schema["readOnly"] == true; return f }
-	switch r.dealThat("rules", 6, func(card int) bool { return card < 5 || o.entries == nil }) {
-	case 0:
-		o.schema["x-frozen"] = M{"when": M{"properties": M{"state": M{"const": "LOST"}}, "required": []any{"state"}}, "code": "error.random.lost", "text": "{{field}} is lost.", "except": []any{"name"}}
-		state := named("state", sort{name: "state", schema: M{"type": "string", "enum": []any{"NEW", "DONE", "LOST"}, "x-initial": []any{"NEW"},
-			"x-transitions": M{"NEW": []any{"DONE", M{"to": "LOST", "permission": "LOSE_THINGS"}}}, "default": "NEW"}, preset: "NEW",
-			make: of(r, "NEW"), enter: chosen,
-			change: func(x *screen, in within, label string, value any) any {
-				if value == "DONE" {
-					return value
-				}
-				chosen(x, in, label, "DONE")
-				return "DONE"
-			}})
-		return []field{state, supplied(named("number", sort{name: "number", schema: M{"type": "integer", "x-sequence": M{"start": 7}, "readOnly": true}}))}
-	case 1:
-		o.schema["x-compare"] = []any{M{"left": "low", "op": "<=", "right": "high"}}
-		number := func(from int) sort {
-			return plain("number", M{"type": "integer"}, func() any { return int64(from + r.IntN(50)) })
-		}
-		return []field{named("low", number(0)), named("high", number(50))}
-	case 2:
-		o.schema["x-exclusive"] = []any{M{"properties": []any{"hall"}, "from": "begin", "to": "end"}}
-		return []field{named("hall", plain("text", M{"type": "string"}, text)), named("begin", r.formatted("date")), named("end", sort{name: "date", schema: M{"type": "string", "format": "date"}, make: date(20), enter: timed("")})}
-	case 3:
-		fixed := plain("text", M{"type": "string", "x-immutable": true}, text)
-		serial := named("serial", fixed)
-		serial.once = true
-		return []field{serial, supplied(named("token", sort{name: "uuid", schema: M{"type": "string", "x-default": "uuid"}}))}
-	case 4:
-		derived := named("derived", sort{name: "derived", schema: M{"type": "string", "x-derived": true}})
-		derived.fixed = true
-		return []field{derived, supplied(named("made", sort{name: "now", schema: M{"type": "string", "format": "date-time", "x-default": "now", "readOnly": true}}))}
-	}
-	return []field{named("diagnosis", plain("text", M{"type": "string", "x-readable": "READ_DIAGNOSES", "x-was": "finding"}, text))}
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
-	"github.com/chromedp/chromedp/kb"
 
 	"marquee"
 	"marquee/integration/marqueetest"
@@ -23,6 +22,11 @@ type screen struct {
 	t   *testing.T
 	ctx context.Context
 	s   *marqueetest.Server
+	// together leaves steps until something of the page is asked for, as each request of the browser takes time.
+	together bool
+	left     []string
+	// numbered is how many elements have a number.
+	numbered within
 }
 
 // newScreen has the browser keep what it tells screen readers: otherwise it makes that again for each
@@ -32,7 +36,7 @@ func newScreen(t *testing.T, ctx context.Context, s *marqueetest.Server) *screen
 	if _, err := chromedp.Call(ctx, accessibility.Enable, cdp.Empty{}); err != nil {
 		t.Fatal(err)
 	}
-	return &screen{t, ctx, s}
+	return &screen{t: t, ctx: ctx, s: s}
 }
 
 // within is an element in which others are looked for; zero is the page.
@@ -54,6 +58,7 @@ func onConsole(t *testing.T, options marquee.Options) *screen {
 // await waits for an expression of the page to be true.
 func (x *screen) await(expression string) {
 	x.t.Helper()
+	x.settle()
 	met, err := chromedp.Run(x.ctx, chromedp.Evaluate[bool](fmt.Sprintf(waiting, expression), chromedp.EvalAwaitPromise))
 	if err != nil || !met {
 		screenshot(x.t, x.ctx, "form-failed.png")
@@ -83,7 +88,7 @@ func (x *screen) show(path string) {
 // visit leads to another page of the console, which show has opened, as its links do.
 func (x *screen) visit(path string) {
 	x.t.Helper()
-	evaluate[string](x.t, x.ctx, fmt.Sprintf(`window.confirm = () => true; sent.length = 0; {
+	evaluate[string](x.t, x.ctx, fmt.Sprintf(`window.confirm = () => true; window.reader = undefined; sent.length = 0; {
 		const link = document.createElement("a");
 		link.href = %q;
 		document.body.append(link);
@@ -100,36 +105,99 @@ type request struct {
 
 func (x *screen) sent() []request {
 	x.t.Helper()
+	x.settle()
 	return evaluate[[]request](x.t, x.ctx, "window.sent")
 }
 
 // reader finds elements of the page by what screen readers are told of them, and remembers them by
 // their numbers. It is put into a page when something is looked for there first. Inputs of dates and times,
-// which have no role of ARIA, have their type.
+// which have no role of ARIA, have their type. Elements that cannot have a role are not asked for theirs, as
+// each answer takes time.
 const reader = `(window.reader ??= {
 	elements: [document],
+	places: {form: "form", group: "fieldset", button: "button", textbox: "input, textarea", combobox: "input, select", checkbox: "input", date: "input", "datetime-local": "input", status: "output, [role=status]"},
 	find(within, label, roles) {
-		const found = [...this.elements[within].querySelectorAll("*:not(option)")].filter(e => roles.includes(e.computedRole || e.type) && e.computedName === label);
-		return found.map(e => this.elements.includes(e) ? this.elements.indexOf(e) : this.elements.push(e) - 1);
+		const places = roles.map(role => this.places[role] ?? "*:not(option)").join();
+		return [...within.querySelectorAll(places)].filter(e => roles.includes(e.computedRole || e.type) && e.computedName === label);
+	},
+	async until(met, patience) {
+		for (const end = Date.now() + patience; ; await new Promise(done => setTimeout(done, 2))) {
+			const found = met();
+			if (found || Date.now() >= end) return found;
+		}
+	},
+	async take(steps, patience) {
+		for (const {as, within, label, roles, last, on, act, given} of steps) {
+			if (act) {
+				const fault = await act.apply(this.elements[on], given);
+				if (fault) return String(fault);
+				// The page shows what follows before somebody can do anything else.
+				await new Promise(done => { const {port1, port2} = new MessageChannel(); port1.onmessage = () => done(port1.close()); port2.postMessage(0); });
+				continue;
+			}
+			const found = await this.until(() => this.find(this.elements[within], label, roles).at(last ? -1 : 0), patience);
+			if (!found) return "there is no " + roles.join(" or ") + " with the label " + JSON.stringify(label);
+			this.elements[as] = found;
+		}
+		return "";
 	},
 })`
 
-// lookFor returns such elements as soon as there are some, or after a time none.
-func (x *screen) lookFor(in within, label string, roles []string, patience time.Duration) (found []within, err error) {
-	expression := fmt.Sprintf(`new Promise(done => {
-		const until = Date.now() + %d
-		const look = () => { const found = %s.find(%d, %s, %s); if (found.length > 0 || Date.now() >= until) done(found); else setTimeout(look, 2) }
-		look()
-	})`, patience.Milliseconds(), reader, in, jsonText(label), jsonText(roles))
-	return chromedp.Run(x.ctx, chromedp.Evaluate[[]within](expression, chromedp.EvalAwaitPromise))
+// take takes a step, or leaves it to be taken together with others.
+func (x *screen) take(format string, arguments ...any) {
+	x.t.Helper()
+	x.left = append(x.left, fmt.Sprintf(format, arguments...))
+	if !x.together {
+		x.settle()
+	}
 }
 
-// nodes returns the elements with one of the roles, and a label.
-func (x *screen) nodes(in within, label string, roles ...string) []within {
+// settle takes the steps that are left. An element alone is looked for also while the page is loaded again.
+func (x *screen) settle() {
 	x.t.Helper()
-	found, err := x.lookFor(in, label, roles, 0)
-	if err != nil {
-		x.t.Fatalf("%s %q: %v", roles, label, err)
+	steps := x.left
+	x.left = nil
+	if len(steps) == 0 {
+		return
+	}
+	for until := time.Now().Add(patience); ; {
+		fault, err := chromedp.Run(x.ctx, chromedp.Evaluate[string](fmt.Sprintf("%s.take([%s], %d)", reader, strings.Join(steps, ",\n"), time.Until(until).Milliseconds()),
+			chromedp.EvalAwaitPromise, func(p *runtime.EvaluateParams) { p.UserGesture = new(true) }))
+		switch {
+		case fault != "":
+			screenshot(x.t, x.ctx, "form-failed.png")
+			x.t.Fatalf("%s: %s", fault, x.text())
+		case err == nil:
+			return
+		case len(steps) > 1 || !strings.HasPrefix(steps[0], "{as") || time.Now().After(until):
+			x.t.Fatalf("%v: %s", err, steps)
+		}
+	}
+}
+
+// look waits for an element, and returns the number that it gets.
+func (x *screen) look(in within, label string, roles []string, last bool) within {
+	x.t.Helper()
+	x.numbered++
+	x.take("{as: %d, within: %d, label: %s, roles: %s, last: %v}", x.numbered, in, jsonText(label), jsonText(roles), last)
+	return x.numbered
+}
+
+// act calls a function on an element, which returns why it fails, if it does.
+func (x *screen) act(on within, function string, arguments ...any) {
+	x.t.Helper()
+	x.take("{on: %d, act: %s, given: %s}", on, function, jsonText(arguments))
+}
+
+// nodes returns the elements that have one of the roles, and a label, now.
+func (x *screen) nodes(in within, label string, roles ...string) (found []within) {
+	x.t.Helper()
+	x.settle()
+	n := evaluate[int](x.t, x.ctx, fmt.Sprintf(`{ const found = %s.find(reader.elements[%d], %s, %s); found.forEach((e, i) => reader.elements[%d + i] = e); found.length }`,
+		reader, in, jsonText(label), jsonText(roles), x.numbered+1))
+	for range n {
+		x.numbered++
+		found = append(found, x.numbered)
 	}
 	return found
 }
@@ -137,23 +205,14 @@ func (x *screen) nodes(in within, label string, roles ...string) []within {
 // node waits for an element, also while the page is loaded again.
 func (x *screen) node(in within, label string, roles ...string) within {
 	x.t.Helper()
-	for until := time.Now().Add(patience); time.Now().Before(until); {
-		if found, err := x.lookFor(in, label, roles, time.Until(until)); err == nil && len(found) > 0 {
-			return found[0]
-		}
-	}
-	screenshot(x.t, x.ctx, "form-failed.png")
-	x.t.Fatalf("there is no %s with the label %q: %s", strings.Join(roles, " or "), label, x.text())
-	return 0
+	return x.look(in, label, roles, false)
 }
 
 // last waits for an element, and returns the last one: what a group has for itself is behind what the groups
 // within it have.
 func (x *screen) last(in within, label string, roles ...string) within {
 	x.t.Helper()
-	x.node(in, label, roles...)
-	found := x.nodes(in, label, roles...)
-	return found[len(found)-1]
+	return x.look(in, label, roles, true)
 }
 
 // says waits for a message, such as that an object has been saved.
@@ -162,14 +221,11 @@ func (x *screen) says(message string) {
 	x.await(fmt.Sprintf(`[...document.querySelectorAll("[role=status]")].some(e => e.innerText === %s)`, jsonText(message)))
 }
 
-// call calls a function on an element.
+// call calls a function on an element, and returns what that returns.
 func (x *screen) call(on within, function string, arguments ...any) string {
 	x.t.Helper()
-	list := ""
-	for _, argument := range arguments {
-		list += ", " + jsonText(argument)
-	}
-	out, err := chromedp.Run(x.ctx, chromedp.Evaluate[string](fmt.Sprintf("(async () => String(await (%s).call(%s.elements[%d]%s) ?? ''))()", function, reader, on, list),
+	x.settle()
+	out, err := chromedp.Run(x.ctx, chromedp.Evaluate[string](fmt.Sprintf("(async () => String(await (%s).apply(%s.elements[%d], %s) ?? ''))()", function, reader, on, jsonText(arguments)),
 		chromedp.EvalAwaitPromise, func(p *runtime.EvaluateParams) { p.UserGesture = new(true) }))
 	if err != nil {
 		x.t.Fatal(err)
@@ -188,67 +244,59 @@ func (x *screen) press(in within, label string, roles ...string) {
 
 func (x *screen) activate(on within) {
 	x.t.Helper()
-	x.call(on, "function() { this.focus(); this.click(); }")
+	x.act(on, "function() { this.focus(); this.click(); }")
 }
 
 // write replaces what is in a text field.
 func (x *screen) write(on within, text string) {
 	x.t.Helper()
-	x.call(on, `function(text) { this.focus(); this.select?.(); document.execCommand(text === "" ? "delete" : "insertText", false, text); }`, text)
+	x.act(on, `function(text) { this.focus(); this.select?.(); document.execCommand(text === "" ? "delete" : "insertText", false, text); }`, text)
 }
 
 // choose takes the option of a select with a text.
 func (x *screen) choose(on within, option string) {
 	x.t.Helper()
-	chosen := x.call(on, `function(text) {
+	x.act(on, `function(text) {
 		const option = [...this.options].find(o => o.text === text);
-		if (!option) return [...this.options].map(o => o.text).join(", ");
+		if (!option) return "there is no option " + JSON.stringify(text) + " among " + [...this.options].map(o => o.text).join(", ");
 		this.focus();
 		this.value = option.value;
 		this.dispatchEvent(new Event("input", {bubbles: true}));
 		this.dispatchEvent(new Event("change", {bubbles: true}));
-		return "";
 	}`, option)
-	if chosen != "" {
-		x.t.Fatalf("there is no option %q among %s", option, chosen)
-	}
 }
 
 // setTime sets a field for a date or a time, whose keys depend on the language of the browser.
 func (x *screen) setTime(on within, value string) {
 	x.t.Helper()
-	x.call(on, `function(value) { this.focus(); this.value = value; this.dispatchEvent(new Event("input", {bubbles: true})); }`, value)
+	x.act(on, `function(value) { this.focus(); this.value = value; this.dispatchEvent(new Event("input", {bubbles: true})); }`, value)
 }
 
-// refer chooses an object by its name, with the keyboard. Where a text is as good as a reference, none is
-// chosen by itself.
+// refer chooses an object by its name, with keys. Where a text is as good as a reference, none is chosen by itself.
 func (x *screen) refer(on within, name string) {
 	x.t.Helper()
 	x.write(on, name)
-	const listed = `[...document.querySelectorAll("[role=listbox]:not([hidden]) [role=option]%s")].some(o => o.innerText.startsWith(%s))`
-	x.await(fmt.Sprintf(listed, "", jsonText(name)))
-	k := keyboard{x.t, x.ctx}
-	if !evaluate[bool](x.t, x.ctx, fmt.Sprintf(listed, "[aria-selected=true]", jsonText(name))) {
-		k.press(kb.ArrowDown)
-		x.await(fmt.Sprintf(listed, "[aria-selected=true]", jsonText(name)))
-	}
-	k.press(kb.Enter)
+	x.act(on, `async function(name, patience) {
+		const shown = more => [...document.querySelectorAll("[role=listbox]:not([hidden]) [role=option]" + more)].some(o => o.innerText.startsWith(name));
+		const press = key => this.dispatchEvent(new KeyboardEvent("keydown", {key, bubbles: true, cancelable: true}));
+		if (!await reader.until(() => shown(""), patience)) return "nothing is called " + JSON.stringify(name);
+		if (!shown("[aria-selected=true]")) press("ArrowDown");
+		if (!await reader.until(() => shown("[aria-selected=true]"), patience)) return "nothing is chosen that is called " + JSON.stringify(name);
+		press("Enter");
+	}`, name, patience.Milliseconds())
 }
 
 // open unfolds a group.
 func (x *screen) open(group within, label string) {
 	x.t.Helper()
-	x.call(x.node(group, label, "button"), `function() { if (this.getAttribute("aria-expanded") === "false") this.click(); }`)
+	x.act(x.node(group, label, "button"), `function() { if (this.getAttribute("aria-expanded") === "false") this.click(); }`)
 }
 
 // unfold returns the group of an object, which it adds if there is none.
 func (x *screen) unfold(in within, label string) within {
 	x.t.Helper()
+	x.act(x.node(in, label, "group"), `function(add) { reader.find(this, add, ["button"])[0]?.click(); }`, "Add "+label)
 	group := x.node(in, label, "group")
-	if add := x.nodes(group, "Add "+label, "button"); len(add) > 0 {
-		x.activate(add[0])
-		group = x.node(in, label, "group")
-	}
 	x.open(group, label)
 	return group
 }

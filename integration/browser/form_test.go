@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"net/url"
 	"os"
 	"reflect"
 	"slices"
@@ -45,41 +46,46 @@ func setting(t *testing.T, name string, preset uint64) uint64 {
 const targetSchema = `{"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object", "title": "Target", "required": ["name"], "x-resource": {"path": "targets", "search": ["name"]},
 	"properties": {"name": {"type": "string"}, "kind": {"type": "string", "enum": ["FIRST", "THIRD"], "x-immutable": true}}}`
 
+// thingSchema is that of others, which are searched for by another name than name, and not by words.
+const thingSchema = `{"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object", "title": "Thing", "required": ["title"], "x-resource": {"path": "things", "id": "required", "label": "title"},
+	"properties": {"title": {"type": "string"}}}`
+
 // TestForms: for random schemas of the vocabulary, random objects are entered through the form, by
 // role and label, and are stored as they are; and a random change sends that change and nothing else.
 // MARQUEE_FORMS sets the number of schemas, and MARQUEE_SEED another seed.
 func TestForms(t *testing.T) {
-	seed, n := setting(t, "MARQUEE_SEED", rand.Uint64N(1_000_000)), setting(t, "MARQUEE_FORMS", 10)
+	number := uint64(100)
+	if testing.Short() {
+		number = 10
+	}
+	seed, n := setting(t, "MARQUEE_SEED", rand.Uint64N(1_000_000)), setting(t, "MARQUEE_FORMS", number)
 	t.Logf("MARQUEE_SEED=%d", seed)
 	r := newRandomForm(seed)
 	files, types := r.types(n)
 	c := onConsole(t, marquee.Options{Schemas: files, Application: application()})
 	makeTargets(c.s)
 	c.show("/list/targets")
-	for i := range n {
-		path := pathOf(i)
-		t.Run(path, func(t *testing.T) {
-			r.Rand = rand.New(rand.NewPCG(seed, i)) // so that it can be run alone
+	for i, o := range types {
+		t.Run(o.path, func(t *testing.T) {
+			r.Rand = rand.New(rand.NewPCG(seed, uint64(i))) // so that it can be run alone
 			x := newScreen(t, c.ctx, c.s)
-			x.randomObject(path, types[path])
+			x.together = true
+			x.randomObject(o)
 			if t.Failed() {
-				screenshot(t, c.ctx, "form-"+path+".png")
-				t.Logf("the schema: %s", files[path+".json"].Data)
+				screenshot(t, c.ctx, "form-"+o.path+".png")
+				t.Logf("the schema: %s", files[o.path+".json"].Data)
 			}
 		})
 	}
 }
 
-func pathOf(i uint64) string { return fmt.Sprintf("type%d", i) }
-
-// types are random ones, with the type of targets.
-func (r *randomForm) types(n uint64) (fstest.MapFS, map[string]*objectSort) {
-	files := fstest.MapFS{"targets.json": {Data: []byte(targetSchema)}}
-	types := map[string]*objectSort{}
+// types are random ones, with those that references lead to.
+func (r *randomForm) types(n uint64) (fstest.MapFS, []*typeSort) {
+	files := fstest.MapFS{"targets.json": {Data: []byte(targetSchema)}, "things.json": {Data: []byte(thingSchema)}}
+	var types []*typeSort
 	for i := range n {
-		path := pathOf(i)
-		schema, o := r.typeOf(path)
-		types[path], files[path+".json"] = o, &fstest.MapFile{Data: []byte(jsonText(schema))}
+		t := r.typeOf(fmt.Sprintf("type%d", i))
+		types, files[t.path+".json"] = append(types, t), &fstest.MapFile{Data: []byte(jsonText(t.schema))}
 	}
 	return files, types
 }
@@ -96,6 +102,8 @@ func application() marquee.Application {
 
 func makeTargets(s *marqueetest.Server) {
 	s.Do("PUT", "/api/v1/networks/"+otherNetwork, `{"name": "`+nameOfOther+`"}`, 201)
+	s.Do("PUT", "/api/v1/users/"+keeper, `{"username": "`+keeper+`"}`, 201)
+	s.Do("PUT", "/api/v1/teams/"+crew+"?context="+marqueetest.Network, `{"name": "`+nameOfCrew+`"}`, 201)
 	var objects []any
 	for i := range targets {
 		id := fmt.Sprintf("target-%d", i)
@@ -104,27 +112,50 @@ func makeTargets(s *marqueetest.Server) {
 	for _, network := range []string{marqueetest.Network, otherNetwork} {
 		s.Do("POST", "/api/v1/targets?context="+network, jsonText(objects), 200)
 	}
+	objects = nil
+	for i := range things {
+		objects = append(objects, map[string]any{"id": idOfThing(i), "title": nameOfThing(idOfThing(i))})
+	}
+	s.Do("POST", "/api/v1/things?context="+marqueetest.Network, jsonText(objects), 200)
 }
 
-func (x *screen) randomObject(path string, o *objectSort) {
+func (x *screen) randomObject(o *typeSort) {
 	x.t.Helper()
-	x.visit("/new/" + path)
+	x.visit("/new/" + o.path)
 	object := o.make()
 	x.t.Log(jsonText(object))
-	form := x.node(0, "New: Type "+path, "form")
-	o.choose(x, form, "Type "+path, object)
+	form := x.node(0, "New: Type "+o.path, "form")
+	entered := o.enterID(x, form)
+	o.choose(x, form, "Type "+o.path, object)
 	o.enterIn(x, form, object)
 	x.press(form, "Create")
-	id := x.created(path)
+	ids := x.created(o.path)
 	if sent := x.body(); !reflect.DeepEqual(sent, object) {
 		x.t.Errorf("%s was sent as %s", jsonText(object), jsonText(sent))
 	}
-	api := "/api/v1/" + path + "/" + id + "?context=" + marqueetest.Network
+	if want := o.expectedIDs(object, entered, ids); !slices.Equal(ids, want) {
+		x.t.Errorf("the object has the ids %q, not %q", ids, want)
+	}
+	api := o.pathBelow(ids) + "?context=" + marqueetest.Network
 	x.expectStored(api, o, object)
 
-	form = x.node(0, strings.ReplaceAll(object["name"].(string), "\u202e", "⟨U+202E⟩"), "form")
+	name, titled := object[o.label].(string)
+	if !titled {
+		name = ids[len(ids)-1]
+	}
+	form = x.node(0, strings.ReplaceAll(name, "\u202e", "⟨U+202E⟩"), "form")
+	x.settle()
+	if entries := evaluate[int](x.t, x.ctx, `document.querySelectorAll("main form > .fields > .entries > .item").length`); o.entries != nil && entries != len(o.members(object)) {
+		x.t.Errorf("%d entries are shown, and not those of %q", entries, o.members(object))
+	}
+	if o.fixed() {
+		if len(x.nodes(form, "Save", "button")) > 0 {
+			x.t.Error("an object that cannot be changed can be saved")
+		}
+		return
+	}
 	evaluate[string](x.t, x.ctx, `sent.length = 0; ""`)
-	after := o.changeIn(x, form, form, "Type "+path, object)
+	after := o.changeIn(x, form, form, "Type "+o.path, object)
 	if x.t.Log("the object becomes", jsonText(after)); reflect.DeepEqual(object, after) {
 		return
 	}
@@ -197,20 +228,27 @@ func hasNull(value any) bool {
 	return value == nil || is && slices.ContainsFunc(slices.Collect(maps.Values(object)), hasNull)
 }
 
-// created waits for the page of the object that the form has created.
-func (x *screen) created(path string) string {
+// created waits for the page of the object that the form has created, and returns its id, behind that of its parent.
+func (x *screen) created(path string) (ids []string) {
 	x.t.Helper()
 	x.await(fmt.Sprintf(`location.pathname.includes("/object/%s/") || !!document.querySelector("[role=alert]")`, path))
 	if faults := evaluate[string](x.t, x.ctx, `[...document.querySelectorAll("[role=alert]")].map(e => e.innerText).join("\n")`); faults != "" {
 		x.t.Fatalf("%s\n%v", faults, x.sent())
 	}
-	at := evaluate[string](x.t, x.ctx, "location.pathname")
-	return at[strings.LastIndexByte(at, '/')+1:]
+	_, at, _ := strings.Cut(evaluate[string](x.t, x.ctx, "location.pathname"), "/object/"+path+"/")
+	for _, part := range strings.Split(at, "/") {
+		id, err := url.PathUnescape(part)
+		if err != nil {
+			x.t.Fatal(err)
+		}
+		ids = append(ids, id)
+	}
+	return ids
 }
 
 // expectStored compares an object of a type with what was entered. The service adds nothing but what the
 // schema says, and the common fields.
-func (x *screen) expectStored(path string, o *objectSort, entered map[string]any) {
+func (x *screen) expectStored(path string, o *typeSort, entered map[string]any) {
 	x.t.Helper()
 	got := x.s.Do("GET", path, "", 200)
 	for _, p := range o.parts {
@@ -220,7 +258,10 @@ func (x *screen) expectStored(path string, o *objectSort, entered map[string]any
 			}
 		}
 	}
-	for _, name := range []string{"id", "objectState", "createTime", "createUser", "updateTime", "updateUser", "network", "url", "validationWarnings"} {
+	if another, is := o.resource["idProperty"].(string); is && got[another] != got["id"] {
+		x.t.Errorf("the other name of the id %v has %v", got["id"], got[another])
+	}
+	for _, name := range []string{"id", "thingId", "objectState", "createTime", "createUser", "updateTime", "updateUser", "network", "url", "validationWarnings"} {
 		delete(got, name)
 	}
 	if want := o.storedAs(entered); !reflect.DeepEqual(o.readAs(got), want) {

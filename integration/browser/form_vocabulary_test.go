@@ -18,7 +18,11 @@ var notInForms = map[string]string{
 
 const refused = "the service refuses it"
 
-// TestFormVocabulary: twenty random schemas are accepted, and have each keyword and each format of the vocabulary.
+// notInResources are members of x-resource that random types do not have.
+var notInResources = map[string]string{"accepts": "it is about the previous version of a schema"}
+
+// TestFormVocabulary: twenty random schemas are accepted, and have each keyword, each format and each member of
+// x-resource of the vocabulary.
 func TestFormVocabulary(t *testing.T) {
 	all := dialect.Keywords()
 	for _, k := range keyword.All() {
@@ -31,7 +35,7 @@ func TestFormVocabulary(t *testing.T) {
 		if _, err := app.Load(schema.Source{Name: "random", FS: files}); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
-		seen, seenFormats := map[string]bool{}, map[string]bool{}
+		seen, seenFormats, seenResources := map[string]bool{}, map[string]bool{}, map[string]bool{}
 		var look func(s any)
 		look = func(s any) {
 			object, is := s.(map[string]any)
@@ -42,6 +46,11 @@ func TestFormVocabulary(t *testing.T) {
 				seen[name] = true
 				if format, is := value.(string); is && name == "format" {
 					seenFormats[format] = true
+				}
+				if resource, is := value.(map[string]any); is && name == "x-resource" {
+					for member := range resource {
+						seenResources[member] = true
+					}
 				}
 				dialect.Applied(name, value, func(_ string, s any) { look(s) })
 			}
@@ -58,19 +67,24 @@ func TestFormVocabulary(t *testing.T) {
 				t.Errorf("seed %d: %s: %v, left out because %q", seed, name, seen[name], notInForms[name])
 			}
 		}
-		for _, format := range formatsOf() {
+		for _, format := range vocabulary("subschemas", "properties", "format")["enum"].([]any) {
 			if !seenFormats[format.(string)] {
 				t.Errorf("seed %d: no value has the format %s", seed, format)
+			}
+		}
+		for name := range vocabulary("resource", "properties") {
+			if _, left := notInResources[name]; seenResources[name] == left {
+				t.Errorf("seed %d: x-resource.%s: %v, left out because %q", seed, name, seenResources[name], notInResources[name])
 			}
 		}
 	}
 }
 
-// formatsOf lists the formats of the vocabulary.
-func formatsOf() []any {
+// vocabulary returns a part of the definitions of the vocabulary.
+func vocabulary(path ...string) map[string]any {
 	at := keyword.Vocabulary()
-	for _, name := range []string{"$defs", "subschemas", "properties", "format"} {
+	for _, name := range append([]string{"$defs"}, path...) {
 		at, _ = at[name].(map[string]any)
 	}
-	return at["enum"].([]any)
+	return at
 }

@@ -1,6 +1,6 @@
 // The frame around each page: the network, the types by group, who is signed in.
 import { signal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { api, me, schemasDigest, session, signOut, waiting } from "./api";
 import { lazy } from "./lazy";
 import { address, allowed, navigate, pageOf, to, type Page } from "./router";
@@ -124,7 +124,7 @@ export function Heading(props: { text: string }) {
   useEffect(() => {
     document.title = `${brief(props.text)} · ${t("app.name")}`;
   }, [props.text]);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (shownBefore) heading.current?.focus({ preventScroll: true });
     shownBefore = true;
   }, []);

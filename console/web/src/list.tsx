@@ -9,7 +9,7 @@ import { useAnswer, useChanges, useSchema } from "./hooks";
 import { lazy } from "./lazy";
 import { Picker } from "./picker";
 import { address, navigate, to } from "./router";
-import { defaultColumns, filterable, followable, labelOf, propertiesOf, sortable, types, warningsName, type Property, type Schema } from "./schema";
+import { defaultColumns, filterable, followable, formed, labelOf, propertiesOf, sortable, types, warningsName, type Property, type Schema } from "./schema";
 import { Pick, selected, SelectionBar } from "./selection";
 import { brief, t } from "./texts";
 import { Messages, Text, Value } from "./values";
@@ -88,8 +88,8 @@ export function ListPage(props: { network: string; type: string }) {
               {t("list.export")}
             </button>
           )}
-          {info?.writable && !parent && (
-            <a class="button primary" data-new href={to.create(network, type)}>
+          {info?.writable && (!parent || (schema?.status === 200 && formed(schema.body))) && (
+            <a class="button primary" data-new href={to.create(network, type, below)}>
               {t("list.new")}
             </a>
           )}

@@ -14,7 +14,7 @@ import type { Schema } from "./form/schema";
 import { JsonObject, steps } from "./form/value";
 import { lazy } from "./lazy";
 import { load, Panels } from "./module";
-import { guard, navigate, to } from "./router";
+import { address, guard, navigate, to } from "./router";
 import { types } from "./schema";
 import { brief, t, visible } from "./texts";
 import { Text, timeOf } from "./values";
@@ -43,7 +43,7 @@ function Editor(props: EditorProps) {
   useEffect(() => {
     let current = true;
     if (!props.beside) load().catch(() => {}); // beside the object; the panels say why it could not be loaded
-    void open(type, network, ids).then((result) => {
+    void open(type, network, ids, props.beside ? "" : address.value.searchParams.get("parent") ?? "").then((result) => {
       if (!current) return;
       if ("fault" in result) fault.value = result.fault;
       else opened.value = result;
@@ -84,7 +84,7 @@ function FormView(props: EditorProps & { opened: Opened }) {
   const fields = useMemo(() => (
     <>
       {shape.alternatives && !fixed && <Alternatives path={[]} shape={shape} id={form.id([])} label={visible(form.schema.value.title ?? type)} place="entry" />}
-      <Members path={[]} shape={shape} reason={fixed} first={first} />
+      <Members path={[]} schema={form.schema.value} shape={shape} reason={fixed} first={first} />
     </>
   ), [shape, fixed, first]);
   useLayoutEffect(() => (dirty ? guard(() => confirm(t("form.leave"))) : undefined), [dirty]);

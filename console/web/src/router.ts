@@ -94,7 +94,8 @@ export const to = {
   list: (network: string, type: string) => of(network, "list", type),
   /** The id of an object is behind that of its parent, if it has one. */
   object: (network: string, type: string, ...ids: string[]) => of(network, "object", type, ...ids),
-  create: (network: string, type: string) => of(network, "new", type),
+  /** The address can name the parent of the new object. */
+  create: (network: string, type: string, parent = "") => of(network, "new", type) + (parent && `?${new URLSearchParams({ parent })}`),
   type: (network: string, type: string) => of(network, "type", type),
   access: (network: string) => of(network, "access"),
   notifications: (network: string) => of(network, "notifications"),

@@ -129,6 +129,9 @@ const common = (): Property[] => [
 
 export const warningsName = "validationWarnings";
 
+/** The names of the common fields that no client writes once the object is there. */
+export const commonNames = ["id", "createTime", "createUser", "updateTime", "updateUser", "network", warningsName, "url"];
+
 /** The properties, under any condition, and common fields of a type, by name. */
 export function propertiesOf(schema: Schema): Map<string, Property> {
   const found = new Map<string, Property>();
@@ -145,6 +148,13 @@ export function propertiesOf(schema: Schema): Map<string, Property> {
 export function labelOf(schema: Schema): string {
   const label = schema["x-resource"]?.label ?? "name";
   return propertySchemas(schema, [schema]).has(label) ? label : "id";
+}
+
+/** Whether forms make objects of a type. Not those below a parent of which the service sets everything, such as files. */
+export function formed(schema: Schema): boolean {
+  const parent = schema["x-resource"]?.parent;
+  const others = [...membersOf(schema, schema)].filter(([name]) => name !== parent);
+  return parent === undefined || others.length === 0 || others.some(([, written]) => !resolved(schema, written).readOnly);
 }
 
 /** The columns of a list that names none. */

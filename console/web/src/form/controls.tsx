@@ -15,7 +15,7 @@ import { Draft, Json, equal, get, isObject } from "./value";
 export function emptied({ shape, place, required }: ControlProps): Json | undefined {
   const s = shape.schema;
   if (place !== "property" && shape.nullable) return null;
-  const text = shape.type === "string" && !s.enum && !s.format;
+  const text = shape.type === "string" && !s.enum && !s.format && !target(shape);
   if (place !== "property") return text ? "" : new Draft("", t("form.fault.empty"));
   return required && text && !s.minLength && !s["x-secret"] && !s.writeOnly ? "" : undefined;
 }

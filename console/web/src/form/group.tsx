@@ -8,7 +8,7 @@ import { brief, t } from "../texts";
 import { ControlProps, Field, Required } from "./field";
 import { blank } from "./list";
 import { useDerived, useForm } from "./model";
-import { Shape, label, memberSchema, shapeOf, target } from "./schema";
+import { Shape, declared, label, memberSchema, shapeOf, target } from "./schema";
 import { Json, JsonObject, Path, get, isBlank, isObject, own, pointer } from "./value";
 
 export function Group(props: ControlProps & { about?: ComponentChildren }) {
@@ -34,7 +34,7 @@ export function Group(props: ControlProps & { about?: ComponentChildren }) {
       {open && (
         <>
           {props.about}
-          <Members path={path} shape={shape} reason={reason} />
+          <Members path={path} schema={props.schema} shape={shape} reason={reason} />
           {!reason && (
             <div class="tools">
               <button type="button" onClick={() => form.asJson(path, true)}>{t("form.as.json", { label })}</button>
@@ -48,7 +48,7 @@ export function Group(props: ControlProps & { about?: ComponentChildren }) {
 }
 
 /** Members are the fields of an object, whose schema can be that of the type. */
-export function Members({ path, shape, reason, first }: { path: Path; shape: Shape; reason?: string | undefined; first?: string }) {
+export function Members({ path, schema, shape, reason, first }: { path: Path; schema: unknown; shape: Shape; reason?: string | undefined; first?: string }) {
   const form = useForm();
   const s = shape.schema;
   const needed = useDerived(() => required(shape, get(form.value.value, path)).join("\0"), [form, shape, pointer(path)]).split("\0");
@@ -59,7 +59,7 @@ export function Members({ path, shape, reason, first }: { path: Path; shape: Sha
       {names.map((name) => (
         <Field key={name} path={[...path, name]} schema={own(s.properties, name)} label={label(name, own(s.properties, name))} place="property" required={needed.includes(name)} reason={reason} />
       ))}
-      {others && <Entries path={path} shape={shape} reason={reason} />}
+      {others && <Entries path={path} schema={schema} shape={shape} reason={reason} />}
     </>
   );
 }
@@ -85,16 +85,17 @@ function order(form: ReturnType<typeof useForm>, shape: Shape, path: Path, first
   return names.sort((a, b) => ranks.get(a)! - ranks.get(b)!);
 }
 
-/** Entries are the members of an object that are not declared by name. */
-function Entries({ path, shape, reason }: { path: Path; shape: Shape; reason?: string | undefined }) {
+/** Entries are the members of an object that are not declared by name, also not under another condition. */
+function Entries({ path, schema, shape, reason }: { path: Path; schema: unknown; shape: Shape; reason?: string | undefined }) {
   const form = useForm();
   const s = shape.schema;
   const name = useSignal("");
   const fault = useSignal("");
   const present = useDerived(() => {
     const value = get(form.value.value, path);
-    return isObject(value) ? JSON.stringify(Object.keys(value).filter((name) => own(s.properties, name) === undefined && value[name] !== undefined)) : "[]";
-  }, [form, shape, pointer(path)]);
+    const all = declared(form.schema.value, schema);
+    return isObject(value) ? JSON.stringify(Object.keys(value).filter((name) => !all.has(name) && value[name] !== undefined)) : "[]";
+  }, [form, schema, shape, pointer(path)]);
   const names: string[] = JSON.parse(present);
   const allowed: string[] | undefined = s.propertyNames?.enum;
   const add = () => {

@@ -4,12 +4,12 @@
 import { api, pathOf } from "../api";
 import type { Answer } from "../api";
 import { changes } from "../hooks";
-import { followable, schemaOf } from "../schema";
+import { commonNames, followable, schemaOf } from "../schema";
 import { explain, t } from "../texts";
 import type { Message } from "../texts";
 import { Difference, Merge, Names, initial, merge, none, stored } from "./change";
 import { Form, notes } from "./model";
-import { Schema, itemSchema, memberSchema, shapeOf } from "./schema";
+import { Schema, declared, itemSchema, memberSchema, shapeOf } from "./schema";
 import { Json, JsonObject, drafts, equal, isObject, own, pointer, put } from "./value";
 
 const states = ["ACTIVE", "INACTIVE", "HIDDEN"];
@@ -56,20 +56,30 @@ export function idsOf(form: Form, id: string): string[] {
   return above === undefined ? [id] : [String(isObject(above) ? above.id : above), id];
 }
 
-/** open reads what a form needs, in two requests at once. */
-export async function open(type: string, network: string, ids: string[]): Promise<Opened | { fault: string }> {
+/** open reads what a form needs, in two requests at once. A new object can be below a parent that is known already. */
+export async function open(type: string, network: string, ids: string[], above: string): Promise<Opened | { fault: string }> {
   const isNew = ids.length === 0;
   const [schema, object] = await Promise.all([schemaOf(network, type), isNew ? undefined : api.get<Schema>(pathOf(type, network, ids, followable(type)))]);
   if (schema.status !== 200) return { fault: failure(schema) };
   if (object && object.status !== 200) return { fault: failure(object) };
   if (object && (schema.body["x-resource"]?.parent === undefined) !== (ids.length === 1)) return { fault: t("status.missing") }; // but a list of what is below a parent
-  const source = withCommon(schema.body, isNew);
+  const source = ofForm(schema.body, isNew);
   const names: Names = new Map();
   const base = object ? (stored(source, source, object.body, names) as JsonObject) : {};
-  const form = new Form(type, network, source, base, object ? base : initial(source, source), isNew, names);
+  const form = new Form(type, network, source, base, object ? base : begun(source, above), isNew, names);
   form.warnings.value = notes(object?.body.validationWarnings ?? []);
   form.shown(form.value.peek()); // so that the first key press does not have to
   return { form, ids, etag: object?.headers.get("ETag") ?? "", object: object?.body ?? {}, digest: schema.headers.get("Marquee-Schemas") ?? "", position: object?.headers.get("Marquee-Position") ?? "" };
+}
+
+/** begun returns what a new object has in its form. The path of one below a parent has its id, which the service makes
+ * for others. */
+function begun(schema: Schema, above: string): JsonObject {
+  const { parent, id } = schema["x-resource"] ?? {};
+  const value = initial(schema, schema);
+  if (parent !== undefined && id !== "required") value.id = crypto.randomUUID();
+  if (parent !== undefined && above) put(value, parent, above);
+  return value;
 }
 
 /** others waits until somebody else has changed the object, and returns who that was. It is undefined if the object is
@@ -92,15 +102,23 @@ export async function others(opened: Opened, ended: AbortSignal): Promise<Schema
   return null;
 }
 
+/** ofForm is the schema of a form. Common fields that nobody writes are not entries of objects that can have any. */
+function ofForm(schema: Schema, isNew: boolean): Schema {
+  const whole = withCommon(schema, isNew), all = declared(whole, whole);
+  const others = [...commonNames, schema["x-resource"]?.idProperty ?? "id"].filter((name) => !all.has(name));
+  return { ...whole, properties: { ...whole.properties, ...Object.fromEntries(others.map((name) => [name, false])) } };
+}
+
 /** withCommon declares the common fields that clients can write. */
 export function withCommon(schema: Schema, isNew: boolean): Schema {
   const resource = schema["x-resource"] ?? {};
-  const id = { type: "string", maxLength: 256, minLength: 1, format: "id", title: resource.idProperty ?? "id", "x-immutable": true, description: t(resource.id === "required" ? "form.id.chosen" : "form.id") };
+  const chosen = resource.id === "required" || resource.parent !== undefined;
+  const id = { type: "string", maxLength: 256, minLength: 1, format: "id", title: resource.idProperty ?? "id", "x-immutable": true, description: t(chosen ? "form.id.chosen" : "form.id") };
   const state = { type: "string", enum: states, default: "ACTIVE", title: t("form.state") };
   return {
     ...schema,
     properties: { ...(isNew && { id }), ...schema.properties, objectState: state },
-    required: [...(schema.required ?? []), ...(isNew && resource.id === "required" ? ["id"] : [])],
+    required: [...(schema.required ?? []), ...(isNew && chosen ? ["id"] : [])],
   };
 }
 
@@ -138,6 +156,12 @@ async function attempt(opened: Opened): Promise<Outcome> {
   let method = "POST", path: string, body: JsonObject;
   if (form.isNew) {
     const { id, ...rest } = sent;
+    const { parent } = schema["x-resource"] ?? {};
+    const lacking = parent === undefined ? [] : ["id", parent].filter((name) => !own(sent, name));
+    if (lacking.length > 0) {
+      form.faults.value = notes(lacking.map((name) => ({ code: "", text: t("form.fault.path"), params: { field: "/" + name } })));
+      return { kind: "refused" };
+    }
     body = rest;
     path = pathOf(form.type, form.network, id === undefined ? [] : idsOf(form, id as string));
     if (id !== undefined) headers["If-None-Match"] = "*";
@@ -250,7 +274,7 @@ async function followSchema(opened: Opened, answer: Answer): Promise<void> {
   const { status, body } = await schemaOf(form.network, form.type);
   if (status !== 200) return;
   opened.digest = digest;
-  const schema = withCommon(body, form.isNew);
+  const schema = ofForm(body, form.isNew);
   if (!equal(schema, form.schema.peek())) form.schema.value = schema;
 }
 

@@ -51,6 +51,7 @@ add({
   "form.fault.name": "The schema does not allow an entry of this name.",
   "form.fault.name.used": "There is an entry of this name already.",
   "form.fault.number": "Enter a number, such as 12 or 0.5.",
+  "form.fault.path": "Enter a value: the path of the object has it.",
   "form.fault.reference": "Choose an object from the list.",
   "form.fault.time": "Enter the whole date and time.",
   "form.fault.unreachable": "The service cannot be reached. What you typed is still here; save again.",
