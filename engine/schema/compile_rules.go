@@ -63,11 +63,15 @@ func (at location) below(pointer string) location { return location{at.f, at.poi
 
 // addRule compiles a rule at a location and adds it to those of a type.
 func (c *typeCompiler) addRule(t *Type, k *keyword.Keyword, where location, source keyword.Source) {
+	compiler := c
 	source.Declare = func(messageType, code, text string) *message.Definition {
-		return c.declare(where.f, where.pointer, messageType, code, text)
+		return compiler.declare(where.f, where.pointer, messageType, code, text)
 	}
-	source.Condition = func(below string) keyword.Condition { return condition(c.schema(where.f, where.pointer+below)) }
+	source.Condition = func(below string) keyword.Condition {
+		return condition(compiler.schema(where.f, where.pointer+below))
+	}
 	compiled := k.Rule(source)
+	compiler = nil // rules keep the source, which must not keep the compilers and their files
 	compiled.Keyword, compiled.File, compiled.At = k, where.f.Name, where.pointer
 	t.Rules = append(t.Rules, compiled)
 }
