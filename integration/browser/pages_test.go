@@ -163,8 +163,8 @@ func onMongoDB(t *testing.T, options marquee.Options, fresh service.NewStore) ma
 
 // TestConsoleEveryPage shows the pages of every kind that the router knows, for the advertising service
 // with its demonstration data, and for a hospital without code: the browser reports no error and
-// no request that failed. On SQLite, axe-core finds no fault in light and dark, nothing moves if the
-// user wants that, the page fits on a phone and is as usable at twice the size, and pictures are kept.
+// no request that failed. On SQLite, axe-core finds no fault in light, in dark and on a phone, nothing moves
+// if the user wants that, the page fits on a phone and is as usable at twice the size, and pictures are kept.
 func TestConsoleEveryPage(t *testing.T) {
 	find(t)
 	for name, of := range domains {
@@ -243,6 +243,7 @@ func (c *console) everyWay(script, name string) {
 	c.wide(360, 740)
 	evaluate[string](t, c.ctx, `document.querySelectorAll("nav details").forEach(d => d.open = false); scrollTo(0, 0); ""`)
 	c.within(360, name)
+	accessible(t, c.ctx, script, name+" 360")
 	screenshot(t, c.ctx, "page-"+name+"-360.png")
 	evaluate[string](t, c.ctx, `document.querySelectorAll("nav details").forEach(d => d.open = true); ""`)
 	c.wide(1280, 900)
