@@ -28,9 +28,9 @@ func TestConsoleConditional(t *testing.T) {
 		c.click("Import")
 		c.visible("main input[type=file]")
 		c.upload(name, content)
-		c.click("Preview the first 1 rows")
+		c.click("Preview the first row")
 		c.await(`document.querySelector(".many").innerText.includes("1 of 1: 1 accepted")`)
-		c.click("Import 1 rows")
+		c.click("Import 1 row")
 		c.await(`document.querySelector(".many").innerText.includes("1 written, 0 refused")`)
 		c.click("Close")
 	}
@@ -71,7 +71,7 @@ func TestConsoleConditional(t *testing.T) {
 		c.choose("select[name=property]", property)
 		x.node(0, label, "textbox", "combobox")
 	}
-	x.write(x.node(x.node(0, "Change 1 objects", "form"), "Load", "textbox"), "3")
+	x.write(x.node(x.node(0, "Change 1 object", "form"), "Load", "textbox"), "3")
 	size := x.node(0, "Size", "combobox")
 	if offered := x.options(size); offered != "Not set, S, M, L" {
 		t.Errorf("sizes are %s", offered)
@@ -79,7 +79,7 @@ func TestConsoleConditional(t *testing.T) {
 	x.choose(size, "S")
 	c.click("Try without writing")
 	c.await(`document.querySelector(".many")?.innerText.includes("1 of 1: 1 accepted")`)
-	c.click("Change 1 objects")
+	c.click("Change 1 object")
 	c.await(`document.querySelector(".many")?.innerText.includes("1 of 1: 1 written")`)
 	x.expectObject(car, map[string]any{"kind": "VAN", "load": int64(3), "size": "S"})
 }

@@ -8,13 +8,14 @@ import (
 	"testing/fstest"
 
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 
 	"marquee"
 	"marquee/integration/marqueetest"
 )
 
 const tripSchema = `{"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object", "title": "Trip", "x-resource": {"path": "trips", "sort": ["name", "places"]}, "required": ["name"],
-	"properties": {"name": {"type": "string", "maxLength": 40}, "places": {"type": "integer"}, "note": {"type": "string"}},
+	"properties": {"name": {"type": "string", "maxLength": 40}, "places": {"type": "integer"}, "note": {"type": "string"}, "class": {"type": "string", "maxLength": 1}},
 	"x-warnings": [{"code": "warning.trip.full", "text": "Nobody can come along.", "when": {"properties": {"places": {"const": 0}}, "required": ["places"]}}]}`
 
 // tripList is the address of a list of trips.
@@ -148,4 +149,49 @@ func (c *console) truncated(x *screen) {
 	x.press(0, "Next page", "link")
 	c.await(`!` + shorter + ` && document.querySelector(".count").innerText.startsWith("9 to 9 of 9")`)
 	c.shows("Large 8")
+}
+
+// TestConsolePlurals: texts of one object are in the singular, and those of many have separators in their numbers.
+func TestConsolePlurals(t *testing.T) {
+	c := openConsole(t, marquee.Options{Schemas: fstest.MapFS{"trips.json": {Data: []byte(tripSchema)}}})
+	c.s.Do(http.MethodPut, "/api/v1/trips/a?context=main", `{"name": "Ayr", "places": 5}`, http.StatusCreated)
+	c.s.Do(http.MethodPatch, "/api/v1/trips/a?context=main", `{"places": 0}`, http.StatusOK)
+	says := func(selector, want string) {
+		t.Helper()
+		c.await(fmt.Sprintf(`[...document.querySelectorAll(%q)].some(e => e.innerText.trim() === %q)`, "main "+selector, want))
+	}
+	c.show("/networks/main/notifications", "input[name=username]")
+	c.signIn(marqueetest.Password)
+	says(".count", "1 notification")
+	c.show("/networks/main/history?type=trips&id=a", "main summary")
+	says(".count", "2 changes")
+	says("summary", "1 field")
+	c.show("/networks/main/type/trips", "main table")
+	says("li", "1 object that you can see")
+	c.show(tripList, "main tbody")
+	says(".warned", "1 warning")
+	evaluate[string](t, c.ctx, `document.querySelector("main thead input[type=checkbox]").click(); ""`)
+	says(".selection span", "1 object is selected")
+	c.click("Change them")
+	says(".many h2", "Change 1 object")
+	c.click("Close")
+	c.click("Export")
+	c.click("Make the file")
+	says(".many p", "The file has 1 object.")
+	c.click("Close")
+	c.click("Import")
+	c.visible("main input[type=file]")
+	c.upload("trips.ndjson", strings.Repeat(`{"name": "Trip"}`+"\n", 1001))
+	says(".many p", "1,001 rows, of which 0 cannot be read")
+	c.upload("trip.ndjson", `{"name": "Trip"}`+"\n")
+	says(".many p", "1 row, of which 0 cannot be read")
+	c.click("Preview the first row")
+	c.click("Import 1 row")
+	c.await(`document.querySelector(".many").innerText.includes("1 of 1: 1 written")`)
+	c.show("/networks/main/object/trips/a", "main form")
+	c.to(`main form input[id$="/class"]`)
+	c.press("ab")
+	c.to("main form button.primary")
+	c.press(kb.Enter)
+	says(".notes .fault", "Class must have at most 1 character.")
 }

@@ -80,7 +80,7 @@ export function HistoryPage(props: { network: string }) {
       ) : (
         <>
           <p class="count" role="status">
-            {t(answer.body.totalCount === 1 ? "history.one" : "history.count", { count: answer.body.totalCount.toLocaleString() })}
+            {t("history.count", { count: answer.body.totalCount })}
           </p>
           <Entries network={network} entries={answer.body.results} onChange={() => read(again + 1)} />
           {again > 0 && <p role="status">{t("putback.done")}</p>}
@@ -166,7 +166,7 @@ function One(props: { network: string; entry: Entry; name: string; onChange?: ()
       </p>
       {changes.length > 0 && (
         <details open={onChange && changes.length <= 3}>
-          <summary>{t(changes.length === 1 ? "history.field" : "history.fields", { count: changes.length })}</summary>
+          <summary>{t("history.fields", { count: changes.length })}</summary>
           <table>
             <thead>
               <tr>

@@ -294,7 +294,7 @@ const before = new Map<string, string>();
 const objectAddress = (network: string, type: string, row: any, parent: string | null) => to.object(network, type, ...(parent ? [parent] : []), row.id);
 
 function Warnings(props: { count: number }) {
-  return props.count > 0 ? <span class="warned">{t(props.count === 1 ? "list.warning" : "list.warnings", { count: props.count })}</span> : <span class="none">–</span>;
+  return props.count > 0 ? <span class="warned">{t("list.warnings", { count: props.count })}</span> : <span class="none">–</span>;
 }
 
 function Head(props: { column: Property; sorts: boolean }) {

@@ -62,12 +62,12 @@ export function SelectionBar(props: { list: string; query: Record<string, string
   }, [other]);
   return (
     <p class={count > 0 ? "selection" : "selection nothing"}>
-      <span role="status">{count > 0 && t(now.all ? "selection.all" : count === 1 ? "selection.one" : "selection.some", { count: count.toLocaleString() })}</span>
+      <span role="status">{count > 0 && t(now.all ? "selection.all" : "selection.some", { count })}</span>
       {count > 0 && (
         <>
           {!now.all && count < props.total && (
             <button type="button" onClick={() => select({ ...none(props.list), all: { query: props.query, total: props.total } })}>
-              {t("selection.every", { count: props.total.toLocaleString() })}
+              {t("selection.every", { count: props.total })}
             </button>
           )}
           <button type="button" class="primary" onClick={props.onChange}>

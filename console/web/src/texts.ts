@@ -10,7 +10,10 @@ export interface Message {
   params?: Params;
 }
 
-const texts: Record<string, string> = {
+/** A text, or one for each kind of number that its parameter count, or limit, can be. */
+export type Wording = string | ({ other: string } & Partial<Record<Intl.LDMLPluralRule, string>>);
+
+const texts: Record<string, Wording> = {
   "app.name": "Marquee",
   "app.nowhere": "You have no role in any network. Ask somebody who manages one.",
   "app.skip": "Skip to the content",
@@ -50,7 +53,7 @@ const texts: Record<string, string> = {
 
   "value.yes": "Yes",
   "value.no": "No",
-  "value.more": "Show {{count}} more characters",
+  "value.more": { one: "Show {{count}} more character", other: "Show {{count}} more characters" },
   "value.others": "and {{count}} more",
 
   "list.new": "New",
@@ -68,14 +71,12 @@ const texts: Record<string, string> = {
   "list.first": "First page",
   "list.previous": "Previous page",
   "list.next": "Next page",
-  "list.warning": "{{count}} warning",
-  "list.warnings": "{{count}} warnings",
+  "list.warnings": { one: "{{count}} warning", other: "{{count}} warnings" },
   "list.parent": "Open the {{type}}",
   "list.import": "Import",
   "list.export": "Export",
 
-  "selection.one": "{{count}} object is selected",
-  "selection.some": "{{count}} objects are selected",
+  "selection.some": { one: "{{count}} object is selected", other: "{{count}} objects are selected" },
   "selection.all": "All {{count}} objects that match are selected",
   "selection.every": "Select all {{count}} that match",
   "selection.change": "Change them",
@@ -130,8 +131,7 @@ const texts: Record<string, string> = {
   "history.type": "History: {{type}}",
   "history.object": "History of {{type}} {{id}}",
   "history.open": "Open the object",
-  "history.one": "1 change",
-  "history.count": "{{count}} changes",
+  "history.count": { one: "{{count}} change", other: "{{count}} changes" },
   "history.newest": "Newest changes",
   "history.older": "Older changes",
   "history.audit.object.created": "was created.",
@@ -139,9 +139,8 @@ const texts: Record<string, string> = {
   "history.audit.object.removed": "was removed.",
   "history.notification.warning.appeared": "has a new warning: {{warning}}",
   "history.version": "version {{version}}",
-  "history.field": "1 field",
-  "history.fields": "{{count}} fields",
-  "history.more": "{{count}} more fields",
+  "history.fields": { one: "{{count}} field", other: "{{count}} fields" },
+  "history.more": { one: "{{count}} more field", other: "{{count}} more fields" },
   "history.what": "Field",
   "history.from": "Before",
   "history.to": "After",
@@ -173,8 +172,7 @@ const texts: Record<string, string> = {
   "type.about": "About this type",
   "type.list": "Objects",
   "type.api": "API documentation",
-  "type.one": "1 object that you can see",
-  "type.count": "{{count}} objects that you can see",
+  "type.count": { one: "{{count}} object that you can see", other: "{{count}} objects that you can see" },
   "type.writable": "You can create and change objects of this type.",
   "type.readonly": "You cannot change objects of this type.",
   "type.permission.read": "Reading takes the permission {{permission}}.",
@@ -219,6 +217,15 @@ const texts: Record<string, string> = {
   "kind.list": "List",
   "kind.object": "Object",
 
+  "error.items.surplus": { one: "{{field}} must have at most {{limit}} item that matches the keyword contains.", other: "{{field}} must have at most {{limit}} items that match the keyword contains." },
+  "error.items.too.few": { one: "{{field}} must have at least {{limit}} item.", other: "{{field}} must have at least {{limit}} items." },
+  "error.items.too.many": { one: "{{field}} must have at most {{limit}} item.", other: "{{field}} must have at most {{limit}} items." },
+  "error.properties.too.few": { one: "{{field}} must have at least {{limit}} property.", other: "{{field}} must have at least {{limit}} properties." },
+  "error.properties.too.many": { one: "{{field}} must have at most {{limit}} property.", other: "{{field}} must have at most {{limit}} properties." },
+  "error.value.too.long": { one: "{{field}} must have at most {{limit}} character.", other: "{{field}} must have at most {{limit}} characters." },
+  "error.value.too.short": { one: "{{field}} must have at least {{limit}} character.", other: "{{field}} must have at least {{limit}} characters." },
+  "warning.others.unlisted": { one: "The object has {{count}} more warning, which is not listed.", other: "The object has {{count}} more warnings, which are not listed." },
+
   "module.failed": "This part of the page cannot be shown: {{reason}}",
 
   "shortcuts.title": "Keyboard shortcuts",
@@ -235,11 +242,11 @@ const texts: Record<string, string> = {
 };
 
 /** Adds texts to the catalogue, such as those of a form. */
-export function add(more: Record<string, string>): void {
+export function add(more: Record<string, Wording>): void {
   Object.assign(texts, more);
 }
 
-/** The text with a code, with its parameters filled in. A code that is not in the catalogue is shown as it is. */
+/** The text with a code, with its parameters filled in, of which count is a number. A code that is not in the catalogue is shown as it is. */
 export function t(code: string, params: Params = {}): string {
   return fill(texts[code] ?? code, params);
 }
@@ -249,8 +256,13 @@ export function explain(message: Message): string {
   return fill(texts[message.code] ?? message.text, message.params ?? {});
 }
 
-function fill(text: string, params: Params): string {
-  return visible(text.replace(/\{\{(\w+)\}\}/g, (all, name: string) => (name in params ? shown(params[name]) : all)));
+const plurals = new Intl.PluralRules("en");
+
+function fill(wording: Wording, params: Params): string {
+  const { count, limit } = params;
+  const text = typeof wording === "string" ? wording : (wording[plurals.select(Number(count ?? limit))] ?? wording.other);
+  const all = typeof count === "number" ? { ...params, count: count.toLocaleString() } : params;
+  return visible(text.replace(/\{\{(\w+)\}\}/g, (written, name: string) => (name in all ? shown(all[name]) : written)));
 }
 
 /** A text whose invisible controls, which could change how its neighbours are read, are visible. */

@@ -54,7 +54,7 @@ function About(props: { network: string; type: string; schema: Schema; count?: n
   const properties = [...propertiesOf(schema).values()].filter(({ name }) => members.has(name));
   const permissions = { write: resource.permission, ...resource.permissions };
   const facts: string[] = [
-    ...(props.count === undefined ? [] : [t(props.count === 1 ? "type.one" : "type.count", { count: props.count.toLocaleString() })]),
+    ...(props.count === undefined ? [] : [t("type.count", { count: props.count })]),
     t(props.writable ? "type.writable" : "type.readonly"),
     ...(["read", "write", "create"] as const).filter((kind) => permissions[kind]).map((kind) => t(`type.permission.${kind}`, { permission: permissions[kind] })),
     ...(resource.scope === "global" ? [t("type.global")] : []),

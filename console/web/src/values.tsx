@@ -20,7 +20,7 @@ export function Text(props: { text: string; max?: number; plain?: boolean }) {
         <>
           {"… "}
           <button type="button" class="link" onClick={() => show(Math.max(shown * 10, 3000))}>
-            {t("value.more", { count: (props.text.length - shown).toLocaleString() })}
+            {t("value.more", { count: props.text.length - shown })}
           </button>
         </>
       )}

@@ -22,7 +22,7 @@ export function NotificationsPage(props: { network: string }) {
         <>
           <p>{t("notifications.hint")}</p>
           <p class="count" role="status">
-            {t("notifications.count", { count: answer.body.totalCount.toLocaleString() })}
+            {t("notifications.count", { count: answer.body.totalCount })}
           </p>
           <Entries network={network} entries={answer.body.results.map(noted)} />
           <nav class="pages" aria-label={t("list.pages")}>

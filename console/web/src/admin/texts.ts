@@ -48,7 +48,7 @@ add({
   "account.sessions.confirm": "End all your sessions? You have to sign in again everywhere, also here.",
 
   "notifications.hint": "Warnings that have appeared on objects that you created, the newest first.",
-  "notifications.count": "{{count}} notifications",
+  "notifications.count": { one: "{{count}} notification", other: "{{count}} notifications" },
 
   "health.ready": "The service works.",
   "health.notes": "The service works, and needs attention:",

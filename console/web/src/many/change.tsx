@@ -158,7 +158,7 @@ export function ChangeMany(props: Props) {
   const busy = run?.running.value ?? false;
   return (
     <section class="many form" aria-labelledby="many">
-      <h2 id="many">{t("many.change", { count: (run?.total ?? count).toLocaleString() })}</h2>
+      <h2 id="many">{t("many.change", { count: run?.total ?? count })}</h2>
       {count > mostSelected && !run ? (
         <p class="notice">{t("many.bound", { most: mostSelected.toLocaleString(), total: count.toLocaleString() })}</p>
       ) : !run ? (
@@ -204,7 +204,7 @@ export function ChangeMany(props: Props) {
       <p class="actions">
         {!run && names.value.length > 0 && count > 0 && count <= mostSelected && <button type="button" class="primary" aria-disabled={reading.value !== null} onClick={tryOut}>{t("many.change.try")}</button>}
         {run && !writing.value && !busy && run.rest.length === 0 && run.accepted.length > 0 && (
-          <button type="button" class="primary" onClick={write}>{t("many.change.write", { count: run.accepted.length.toLocaleString() })}</button>
+          <button type="button" class="primary" onClick={write}>{t("many.change", { count: run.accepted.length })}</button>
         )}
         {run && !busy && <button type="button" onClick={() => { trial.value = writing.value = null; }}>{t("many.back")}</button>}
         {!busy && <button type="button" onClick={props.onClose}>{t("many.close")}</button>}

@@ -86,7 +86,7 @@ export function Export(props: Props) {
           <button type="button" onClick={() => { stopped.current = true; }}>{t("many.stop")}</button>
         </div>
       )}
-      <p role="status">{ended.value ? t("export.stopped") : made.value && t(made.value.cut ? "export.bound" : "export.done", { count: made.value.count.toLocaleString(), ...bounds })}</p>
+      <p role="status">{ended.value ? t("export.stopped") : made.value && t(made.value.cut ? "export.bound" : "export.done", { count: made.value.count, ...bounds })}</p>
       {fault.value && <Messages {...fault.value} />}
       <p class="actions">
         {made.value ? <Save {...made.value} /> : !progress.value && <button type="button" class="primary" onClick={start}>{t("export.start")}</button>}

@@ -47,7 +47,7 @@ function tableOf(text: string): Table | string {
   const twice = columns.find((name, i) => name !== "" && columns.indexOf(name) !== i);
   if (twice !== undefined) return t("import.head", { name: twice });
   const rows = lines.filter(({ cells }) => cells.some((cell) => cell !== "")).map(({ line, cells, broken }): Row => {
-    const fault = broken ? t("import.quote") : cells.length !== columns.length ? t("import.cells", { count: cells.length, columns: columns.length }) : "";
+    const fault = broken ? t("import.quote") : cells.length !== columns.length ? t("import.cells", { values: cells.length, names: columns.length }) : "";
     const values: Record<string, unknown> = Object.create(null);
     columns.forEach((name, i) => (cells[i] ?? "") !== "" && (values[name] = cells[i]));
     return { line, values, raw: cells, fault };

@@ -112,7 +112,7 @@ export function Import(props: Props) {
       {fault.value && <p class="fault" role="alert">{fault.value}</p>}
       {table.value && !writing.value && (
         <>
-          <p role="status">{t("import.parsed", { count: table.value.rows.length.toLocaleString(), faults: table.value.rows.filter((row) => row.fault).length.toLocaleString() })}</p>
+          <p role="status">{t("import.parsed", { count: table.value.rows.length, faults: table.value.rows.filter((row) => row.fault).length.toLocaleString() })}</p>
           <Columns table={table.value} paths={paths.value} all={all} disabled={busy} onAssign={assign} />
           {twice !== undefined && <p class="fault" role="alert">{t("import.twice", { property: twice })}</p>}
           {props.changes && (
@@ -132,7 +132,7 @@ export function Import(props: Props) {
       )}
       <p class="actions">
         {table.value && !run && twice === undefined && paths.value.some(Boolean) && <button type="button" class="primary" onClick={look}>{t("import.preview", { count: Math.min(previewed, table.value.rows.length) })}</button>}
-        {preview.value && !writing.value && !busy && preview.value.rest.length === 0 && <button type="button" class="primary" onClick={write}>{t("import.write", { count: table.value!.rows.length.toLocaleString() })}</button>}
+        {preview.value && !writing.value && !busy && preview.value.rest.length === 0 && <button type="button" class="primary" onClick={write}>{t("import.write", { count: table.value!.rows.length })}</button>}
         {rejected && <Save besides={!writing.value} blob={rejected} name={`${type}-rejected.${table.value!.csv ? "csv" : "ndjson"}`} />}
         {!busy && <button type="button" onClick={props.onClose}>{t("many.close")}</button>}
       </p>

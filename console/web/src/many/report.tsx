@@ -26,7 +26,7 @@ export function Progress<O extends Operation>({ run, onGo }: { run: Transactions
       {running && <button type="button" onClick={() => run.stop()}>{t("many.stop")}</button>}
       {!running && rest > 0 && (
         <>
-          {fault ? <Messages status={fault.status} messages={fault.body?.messages} /> : <p>{t("many.stopped", { count: rest.toLocaleString() })}</p>}
+          {fault ? <Messages status={fault.status} messages={fault.body?.messages} /> : <p>{t("many.stopped", { count: rest })}</p>}
           <button type="button" onClick={onGo}>{t("many.again")}</button>
         </>
       )}
