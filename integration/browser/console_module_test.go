@@ -76,8 +76,8 @@ func TestConsoleModule(t *testing.T) {
 	c.signIn(marqueetest.Password)
 
 	c.await(`document.querySelector(".sentence")?.innerText.includes("Shown")`)
-	want := "Runs from Mar 1, 2031, without an end. Shown on the sites Daily Harbour or Other <b>news</b>; on ad units with the labels USER; not on sites of Norway; " +
-		"on pages with the keywords boats and sea and on pages without the keywords war; when the request has section sport or news; " +
+	want := "Runs from Mar 1, 2031, without an end. Shown on the sites Daily Harbour or Other <b>news</b>; on ad units with the label USER; not on sites of Norway; " +
+		"on pages with the keywords boats and sea and on pages without the keyword war; when the request has section sport or news; " +
 		"on devices of the type Mobile and with iOS or Android; and on Monday to Wednesday or Saturday and at 08:00 to 11:00 by the clock of the network."
 	order := func(text string) string { return strings.Join(strings.Fields(text), " ") }
 	if got := order(c.text(".sentence")); got != want {
@@ -149,6 +149,8 @@ func TestConsoleFaultyModule(t *testing.T) {
 		`throw new Error("not today")`:                "not today",
 		`export const panels = [{title: "No types"}]`: "TypeError",
 		`await new Promise(() => {})`:                 "",
+		`export const texts = {A: 1, B: {}}; export const panels = [{types: ["sites"]}, {title: "A", types: ["sites"]}, ` +
+			`{title: "B", types: ["sites"], open: true, show() { throw new Error("not said") }}]`: "not said",
 		`export const panels = [{title: "A", types: ["sites"], open: true, show() { throw new Error("not shown") }}, ` +
 			`{title: "B", types: ["sites"], open: true, show: () => () => { throw new Error("not ended") }}]`: "not shown",
 	} {

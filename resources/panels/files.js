@@ -15,6 +15,7 @@ const maxSeen = 20;
 
 /** @type {import("../../console/web/src/module").Panel["show"]} */
 export function files(root, place, console) {
+  const { t } = console;
   const ended = new AbortController();
   const sent = element("ul", { className: "files" });
   const stored = element("ul", { className: "files" });
@@ -22,13 +23,17 @@ export function files(root, place, console) {
   const faults = element("div");
   const path = (/** @type {Record<string, string>} */ query) => console.pathOf("assets", place.network, place.id, query);
 
+  const bytes = (/** @type {unknown} */ size) => {
+    const n = Number(size);
+    return n < 1000 ? t("files.size.B", { size: n }) : n < 1e6 ? t("files.size.kB", { size: (n / 1e3).toFixed(1) }) : t("files.size.MB", { size: (n / 1e6).toFixed(1) });
+  };
   const read = async () => {
     const answer = await console.api.get(path({ pageSize: String(listed), orderBy: "createTime", orderByDirection: "DESCENDING", includeInactive: "true" }));
     if (ended.signal.aborted) return;
     if (answer.status !== 200) return console.showFaults(faults, answer);
     stored.replaceChildren(...answer.body.results.map((/** @type {any} */ asset) => row(asset)));
     const { totalCount } = answer.body;
-    status.textContent = totalCount === 0 ? "No files yet." : totalCount > listed ? `The newest ${listed} of ${totalCount} files` : totalCount === 1 ? "1 file" : `${totalCount} files`;
+    status.textContent = t(totalCount === 0 ? "files.none" : totalCount > listed ? "files.newest" : "files.count", { count: totalCount, listed });
   };
 
   /** A file that the service has. */
@@ -38,7 +43,7 @@ export function files(root, place, console) {
     // Files of another host are not shown, as the policy of the console has its own files only.
     const shown = /^IMAGE_/.test(asset.mimeType) && asset.cdnId?.startsWith("/") && asset.objectState !== "INACTIVE";
     const small = asset.fileSizeBytes <= maxBytes && asset.width * asset.height <= maxPixels;
-    const sight = !shown ? [] : asset.mimeType !== "IMAGE_SVG" ? [small ? picture(asset.cdnId) : none(tooLarge)] : [button("Show", ({ currentTarget }) => currentTarget.replaceWith(picture(asset.cdnId)))];
+    const sight = !shown ? [] : asset.mimeType !== "IMAGE_SVG" ? [small ? picture(asset.cdnId) : none(t("files.large"))] : [button(t("files.show"), ({ currentTarget }) => currentTarget.replaceWith(picture(asset.cdnId)))];
     return element("li", {}, ...sight, element("span", {}, name, element("span", { className: "hint" }, ` ${facts.filter(Boolean).join(" · ")}`)));
   };
 
@@ -47,17 +52,17 @@ export function files(root, place, console) {
     const cancelled = new AbortController();
     ended.signal.addEventListener("abort", () => cancelled.abort());
     const label = console.visible(file.name);
-    const bar = element("progress", { max: 1, value: 0, "aria-label": `Upload of ${label}` });
-    const said = element("span", { role: "status" }, "Waiting…");
-    const cancel = button("Cancel", () => (cancelled.abort(), stop("Cancelled.")));
-    cancel.setAttribute("aria-label", `Cancel the upload of ${label}`);
+    const bar = element("progress", { max: 1, value: 0, "aria-label": t("files.progress", { name: label }) });
+    const said = element("span", { role: "status" }, t("files.waiting"));
+    const cancel = button(t("files.cancel"), () => (cancelled.abort(), stop(t("files.cancelled"))));
+    cancel.setAttribute("aria-label", t("files.cancel.label", { name: label }));
     const sight = element("span", { className: "sight" });
     const item = element("li", {}, sight, element("span", {}, element("bdi", {}, label), " ", bar, " ", said, " ", cancel));
     sent.append(item);
-    const forget = sent.children.length > maxSeen ? () => {} : preview(sight, file);
+    const forget = sent.children.length > maxSeen ? () => {} : preview(sight, file, t);
     const stop = (/** @type {string} */ why) => {
       bar.remove();
-      cancel.replaceWith(button("Close", () => item.remove()));
+      cancel.replaceWith(button(t("files.close"), () => item.remove()));
       said.className = "fault";
       said.setAttribute("role", "alert");
       said.textContent = why;
@@ -72,19 +77,19 @@ export function files(root, place, console) {
         (done, total) => {
           bar.max = total;
           bar.value = done;
-          said.textContent = done < total ? `${bytes(done)} of ${bytes(total)}` : "The service is checking the file…";
+          said.textContent = done < total ? t("files.sent", { sent: bytes(done), size: bytes(total) }) : t("files.checking");
         },
         cancelled.signal,
       );
       if (ended.signal.aborted) return;
       if (answer.status === 200 || answer.status === 201) item.remove();
-      else if (!cancelled.signal.aborted) stop(answer.status === 0 ? `${console.explain(answer)} Look at the list below before you send the file again.` : console.explain(answer));
+      else if (!cancelled.signal.aborted) stop(answer.status === 0 ? t("files.lost", { reason: console.explain(answer) }) : console.explain(answer));
       await read();
     };
     // Whatever becomes of one file, the next ones are sent.
     return () =>
       send()
-        .catch(() => ended.signal.aborted || stop("The file could not be sent."))
+        .catch(() => ended.signal.aborted || stop(t("files.failed")))
         .finally(forget);
   };
 
@@ -95,7 +100,7 @@ export function files(root, place, console) {
   let release = () => {};
   const add = (/** @type {FileList | null | undefined} */ list) => {
     for (const file of list ?? []) {
-      if (waiting++ === 0) release = console.guard("Files are being uploaded. Leave the page, and cancel that?");
+      if (waiting++ === 0) release = console.guard(t("files.leave"));
       const send = upload(file);
       last = last.then(send).then(() => void (--waiting === 0 && release()));
     }
@@ -109,15 +114,13 @@ export function files(root, place, console) {
     event.preventDefault();
     add(event.dataTransfer?.files);
   });
-  root.append(element("label", {}, element("span", {}, "Upload files: images, videos, HTML pages and bundles. You can also drop them here."), input), sent, faults, status, stored);
+  root.append(element("label", {}, element("span", {}, t("files.upload")), input), sent, faults, status, stored);
   void read();
   return () => {
     ended.abort();
     release();
   };
 }
-
-const tooLarge = "No preview: the picture is too large.";
 
 /** Says that there is no picture to be seen. */
 const none = (/** @type {string} */ why) => element("span", { className: "hint" }, why);
@@ -126,18 +129,19 @@ const none = (/** @type {string} */ why) => element("span", { className: "hint" 
  * Shows a picture of a file that is not too large, or says that there is none. Returns how to forget it.
  * @param {HTMLElement} place
  * @param {File} file
+ * @param {import("../../console/web/src/module").Console["t"]} t
  */
-function preview(place, file) {
+function preview(place, file, t) {
   if (!file.type.startsWith("image/")) return () => {};
   if (!images.test(file.type) || file.size > maxBytes) {
-    place.append(none(file.size > maxBytes ? tooLarge : "No preview."));
+    place.append(none(t(file.size > maxBytes ? "files.large" : "files.unseen")));
     return () => {};
   }
   const address = URL.createObjectURL(file);
   const image = element("img", { alt: "", decoding: "async" });
   // What is not on the page is not decoded, but its size is read.
-  image.onload = () => place.append(image.naturalWidth * image.naturalHeight > maxPixels ? none(tooLarge) : image);
-  image.onerror = () => place.append(none("No preview."));
+  image.onload = () => place.append(image.naturalWidth * image.naturalHeight > maxPixels ? none(t("files.large")) : image);
+  image.onerror = () => place.append(none(t("files.unseen")));
   image.src = address;
   return () => URL.revokeObjectURL(address);
 }
@@ -146,8 +150,3 @@ const picture = (/** @type {string} */ src) => element("img", { src, alt: "", lo
 
 /** IMAGE_PNG is "PNG". */
 const kind = (/** @type {unknown} */ type) => String(type ?? "").replace(/^[A-Z]+_/, "");
-
-const bytes = (/** @type {unknown} */ size) => {
-  const n = Number(size);
-  return n < 1000 ? `${n} B` : n < 1e6 ? `${(n / 1e3).toFixed(1)} kB` : `${(n / 1e6).toFixed(1)} MB`;
-};

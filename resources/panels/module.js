@@ -4,11 +4,13 @@ import { locations } from "./locations.js";
 import { preview } from "./preview.js";
 import { reach } from "./targeting.js";
 
+export { texts } from "./texts.js";
+
 /** @type {import("../../console/web/src/module").Panel[]} */
 export const panels = [
-  { title: "Targeting in words", types: ["lineitems", "creatives", "librarycreatives"], open: true, show: reach },
-  { title: "Preview", types: ["creatives"], show: preview },
-  { title: "Files", types: ["creatives"], lasts: true, show: files },
+  { title: "targeting.title", types: ["lineitems", "creatives", "librarycreatives"], open: true, show: reach },
+  { title: "preview.title", types: ["creatives"], show: preview },
+  { title: "files.title", types: ["creatives"], lasts: true, show: files },
 ];
 
 /** @type {import("../../console/web/src/module").Module["lookups"]} */

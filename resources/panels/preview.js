@@ -7,14 +7,13 @@ const [least, most] = [50, 4000];
 /** How long a frame that has loaded may take to say that it shows the preview, in milliseconds. */
 const patience = 1000;
 
-const lost = "The frame does not show the preview: the creative has changed since, or led the frame elsewhere, or the service could not answer. Show the preview again.";
-
 /** @type {import("../../console/web/src/module").Panel["show"]} */
 export function preview(root, place, console) {
+  const { t } = console;
   const status = element("span", { role: "status" });
   const stage = element("div", { className: "stage" });
   const elsewhere = element("input", { type: "checkbox" });
-  const stop = button("Stop", () => end("The preview has been stopped."));
+  const stop = button(t("preview.stop"), () => end(t("preview.stopped")));
   stop.hidden = true;
   let asked = 0;
   let running = new AbortController();
@@ -27,15 +26,15 @@ export function preview(root, place, console) {
     status.textContent = text;
   };
   const start = async () => {
-    end("Loading…");
+    end(t("preview.loading"));
     const turn = asked;
     const path = `/api/console/previews/${place.type}/${encodeURIComponent(place.id)}?${new URLSearchParams({ context: place.network, elsewhere: String(elsewhere.checked) })}`;
     const answer = await console.api.get(path);
     if (turn !== asked || !root.isConnected) return;
     if (answer.status !== 200) return end(console.explain(answer));
-    if (!answer.body.path) return end("There is nothing to show: the creative has no layout that can be rendered.");
+    if (!answer.body.path) return end(t("preview.nothing"));
     const { width, height } = place.object;
-    const frame = element("iframe", { title: "Preview of the creative", src: "about:blank" });
+    const frame = element("iframe", { title: t("preview.frame"), src: "about:blank" });
     // Neither the origin of the console nor its window: a script of the creative has a page of its own.
     frame.setAttribute("sandbox", "allow-scripts");
     frame.setAttribute("allow", "");
@@ -49,12 +48,12 @@ export function preview(root, place, console) {
     const hear = (/** @type {MessageEvent} */ { source, data }) => {
       if (source !== frame.contentWindow || data !== "shown") return;
       heard = true;
-      status.textContent = "Shown as it is saved.";
+      status.textContent = t("preview.shown");
     };
     addEventListener("message", hear, { signal: running.signal });
     frame.addEventListener("load", () =>
       setTimeout(() => {
-        if (turn === asked && !heard) status.textContent = lost;
+        if (turn === asked && !heard) status.textContent = t("preview.lost");
         heard = false; // a creative can lead its own frame elsewhere
       }, patience),
     );
@@ -63,8 +62,8 @@ export function preview(root, place, console) {
   };
 
   root.append(
-    element("p", { className: "actions" }, button("Show the preview", () => void start()), stop, status),
-    element("label", {}, elsewhere, " Load what comes from other hosts, such as the content of third parties. It may count the preview as an impression."),
+    element("p", { className: "actions" }, button(t("preview.show"), () => void start()), stop, status),
+    element("label", {}, elsewhere, " ", t("preview.elsewhere")),
     stage,
   );
   return () => end("");

@@ -1,7 +1,8 @@
 // The targeting of an object as a sentence.
 import { element } from "./element.js";
 
-/** @typedef {string | {type: string, id: string, name?: string, url?: string}} Part */
+/** @typedef {{text: string, params?: Record<string, unknown>}} Said A text of the catalogue. */
+/** @typedef {string | Said | {type: string, id: string, name?: string, url?: string}} Part */
 /** @typedef {(Part | Part[])[]} Words */
 
 /** @type {import("../../console/web/src/module").Panel["show"]} */
@@ -10,10 +11,18 @@ export function reach(root, place, console) {
   const paragraph = element("p", { className: "sentence" });
   for (const part of [...dates(object), ...sentence(object.targeting)].flat(2)) {
     if (typeof part === "string") paragraph.append(element("bdi", {}, console.visible(part)));
+    else if ("text" in part) paragraph.append(element("bdi", {}, console.t(part.text, part.params)));
     else paragraph.append(part.url ? element("a", { href: console.objectAddress(network, part.type, part.id), dir: "auto" }, console.visible(part.name || part.id)) : element("bdi", {}, console.visible(part.name || part.id)));
   }
   root.append(paragraph);
 }
+
+/**
+ * @param {string} text
+ * @param {Record<string, unknown>} [params]
+ * @returns {Said}
+ */
+const say = (text, params) => ({ text: `targeting.${text}`, params });
 
 /**
  * When a line item runs.
@@ -22,7 +31,7 @@ export function reach(root, place, console) {
  */
 function dates({ startDate, endDate }) {
   if (!startDate && !endDate) return [];
-  return [`Runs${startDate ? ` from ${time(startDate)}` : ""}${endDate ? ` to ${time(endDate)}` : ", without an end"}. `];
+  return [say(!endDate ? "runs.from" : startDate ? "runs" : "runs.to", { start: startDate && time(startDate), end: endDate && time(endDate) }), " "];
 }
 
 /** The order of the sentence: where, to whom, and when. Others follow. */
@@ -40,8 +49,8 @@ const order = [
 export function sentence(targeting) {
   const keys = new Set([...order, ...Object.keys(targeting ?? {})]);
   const parts = [...keys].map((key) => said(key, targeting?.[key])).filter((words) => words.length > 0);
-  if (parts.length === 0) return ["Shown everywhere, to everybody, at any time."];
-  return ["Shown ", ...joined(parts, "; ", "; and "), "."];
+  if (parts.length === 0) return [say("everything")];
+  return [say("shown"), " ", ...joined(parts, "; ", say("last")), "."];
 }
 
 /** How long a list of alternatives may be in the sentence. */
@@ -50,48 +59,48 @@ const most = 12;
 /**
  * Joins parts of a sentence.
  * @param {Words[]} list
- * @param {string} between
- * @param {string} last
+ * @param {Part} between
+ * @param {Part} last
  * @returns {Words}
  */
 function joined(list, between, last) {
-  const shown = list.length > most + 1 ? [...list.slice(0, most), [`${list.length - most} more`]] : list;
+  const shown = list.length > most + 1 ? [...list.slice(0, most), [say("more", { count: list.length - most })]] : list;
   return shown.flatMap((words, i) => [...(i === 0 ? [] : [i === shown.length - 1 ? last : between]), ...words]);
 }
 
-const any = (/** @type {Words[]} */ list) => joined(list, ", ", " or ");
-const all = (/** @type {Words[]} */ list) => joined(list, ", ", " and ");
+const any = (/** @type {Words[]} */ list) => joined(list, ", ", say("or"));
+const all = (/** @type {Words[]} */ list) => joined(list, ", ", say("and"));
 /** A list of texts or references as words. */
-const words = (/** @type {any[] | undefined} */ list, /** @type {string} */ type = "") => (list ?? []).map((one) => [typeof one === "object" && one ? { ...one, type } : String(one)]);
+const words = (/** @type {any[] | undefined} */ list, /** @type {string} */ type = "") => (list ?? []).map((one) => [typeof one === "object" && one ? { id: one.id, name: one.name, url: one.url, type } : String(one)]);
 
 /**
- * The targets that name objects or texts of which one must match, or with negated none: before their
- * list, and the member that has it.
- * @type {Record<string, {one: string, many?: string, list: string, type?: string, show?: (one: any) => string}>}
+ * The targets that name objects or texts of which one must match, or with negated none: the member
+ * that has their list.
+ * @type {Record<string, {list: string, type?: string, show?: (one: any) => string}>}
  */
 const named = {
-  publisherTarget: { one: "on inventory of the earnings account", many: "on inventory of the earnings accounts", list: "earningsAccounts", type: "earningsaccounts" },
-  siteTarget: { one: "on the site", many: "on the sites", list: "sites", type: "sites" },
-  adUnitTarget: { one: "on the ad unit", many: "on the ad units", list: "adUnits", type: "adunits" },
-  siteGroupTarget: { one: "on sites of the group", many: "on sites of the groups", list: "siteGroups", type: "sitegroups" },
-  siteCountryTarget: { one: "on sites of", list: "countries", show: country },
-  namedLocationTarget: { one: "to users in", list: "locations", show: (one) => (one.context ? `${one.name ?? one.id} (${one.context})` : String(one.name ?? one.id)) },
-  articleTarget: { one: "beside the article", many: "beside the articles", list: "urls" },
-  domainNameTarget: { one: "on the domain", many: "on the domains", list: "names" },
-  ipAddressTarget: { one: "to the address", many: "to the addresses", list: "addresses" },
+  publisherTarget: { list: "earningsAccounts", type: "earningsaccounts" },
+  siteTarget: { list: "sites", type: "sites" },
+  adUnitTarget: { list: "adUnits", type: "adunits" },
+  siteGroupTarget: { list: "siteGroups", type: "sitegroups" },
+  siteCountryTarget: { list: "countries", show: country },
+  namedLocationTarget: { list: "locations", show: (one) => (one.context ? `${one.name ?? one.id} (${one.context})` : String(one.name ?? one.id)) },
+  articleTarget: { list: "urls" },
+  domainNameTarget: { list: "names" },
+  ipAddressTarget: { list: "addresses" },
 };
 
 /**
  * The lists of entries of which one must match: what an entry must have, and must not have, and how
  * its members belong together.
- * @type {Record<string, {with: string, without?: string, has: string, hasNot?: string, type?: string}>}
+ * @type {Record<string, {has: string, hasNot?: string, type?: string}>}
  */
 const entries = {
-  adUnitMatchingLabelTargets: { with: "on ad units with the labels", has: "matchingLabels" },
-  thirdPartyAudienceTargets: { with: "to users in the audiences", without: "to users who are not in the audiences", has: "thirdPartyAudiences", hasNot: "notThirdPartyAudienceIds" },
-  userSegmentTargets: { with: "to users in the segments", without: "to users who are not in the segments", has: "userSegments", hasNot: "notUserSegments", type: "segments" },
-  categoryTargets: { with: "on pages of the categories", without: "on pages that are not of the categories", has: "categories", hasNot: "notCategories" },
-  keywordTargets: { with: "on pages with the keywords", without: "on pages without the keywords", has: "keywords", hasNot: "notKeywords" },
+  adUnitMatchingLabelTargets: { has: "matchingLabels" },
+  thirdPartyAudienceTargets: { has: "thirdPartyAudiences", hasNot: "notThirdPartyAudienceIds" },
+  userSegmentTargets: { has: "userSegments", hasNot: "notUserSegments", type: "segments" },
+  categoryTargets: { has: "categories", hasNot: "notCategories" },
+  keywordTargets: { has: "keywords", hasNot: "notKeywords" },
 };
 
 /**
@@ -107,7 +116,7 @@ function said(key, value) {
     const list = value[target.list] ?? [];
     if (list.length === 0) return [];
     const shown = target.show ? list.map((/** @type {any} */ one) => [target.show?.(one)]) : words(list, target.type);
-    return [`${value.negated ? "not " : ""}${list.length > 1 ? (target.many ?? target.one) : target.one} `, ...any(shown)];
+    return [...(value.negated ? [say("not"), " "] : []), say(key, { count: list.length }), " ", ...any(shown)];
   }
   const listed = entries[key];
   if (listed) {
@@ -115,13 +124,13 @@ function said(key, value) {
       const has = words(entry[listed.has], listed.type);
       const hasNot = words(listed.hasNot && entry[listed.hasNot], listed.type);
       return [
-        ...(has.length ? [[`${listed.with} `, ...all(has)]] : []),
-        ...(hasNot.length ? [[`${listed.without} `, ...any(hasNot)]] : []),
+        ...(has.length ? [[say(key, { count: has.length }), " ", ...all(has)]] : []),
+        ...(hasNot.length ? [[say(`${key}.not`, { count: hasNot.length }), " ", ...any(hasNot)]] : []),
       ];
     });
   }
   const other = others[key];
-  return other ? other(value) : [`as ${key} says`]; // a later version may have more
+  return other ? other(value) : [say("other", { name: key })]; // a later version may have more
 }
 
 /**
@@ -141,42 +150,41 @@ function alternatives(list, conditions) {
  * @type {Record<string, (value: any) => Words>}
  */
 const others = {
-  geospatialTargets: (list) => [list.length === 1 ? "to users in an area of the map" : `to users in ${list.length} areas of the map`],
+  geospatialTargets: (list) => [say("geospatialTargets", { count: list.length })],
   deviceTargets: (list) =>
     alternatives(list, (entry) => [
-      ...(entry.targetedDeviceTypes?.length ? [["on devices of the type ", ...any(entry.targetedDeviceTypes.map(plain))]] : []),
-      ...(entry.targetedBrands?.length ? [["of the brand ", ...any(entry.targetedBrands.map(plain))]] : []),
-      ...(entry.targetedOSes?.length ? [["with ", ...any(entry.targetedOSes.map(plain))]] : []),
+      ...(entry.targetedDeviceTypes?.length ? [[say("deviceTargets.types"), " ", ...any(entry.targetedDeviceTypes.map(plain))]] : []),
+      ...(entry.targetedBrands?.length ? [[say("deviceTargets.brands"), " ", ...any(entry.targetedBrands.map(plain))]] : []),
+      ...(entry.targetedOSes?.length ? [[say("deviceTargets.systems"), " ", ...any(entry.targetedOSes.map(plain))]] : []),
     ]),
-  keyValueTargets: (list) => keyValues(list, "when the request has", "when the request does not have"),
-  retargetingTargets: (list) => keyValues(list, "to users marked with", "to users not marked with"),
-  viewabilityTarget: ({ viewability }) => (viewability === null || viewability === undefined ? [] : [`on ad units with a viewability of at least ${viewability} %`]),
+  keyValueTargets: (list) => keyValues(list, "keyValueTargets"),
+  retargetingTargets: (list) => keyValues(list, "retargetingTargets"),
+  viewabilityTarget: ({ viewability }) => (viewability === null || viewability === undefined ? [] : [say("viewabilityTarget", { viewability })]),
   dayPartingTargets: (list) =>
     alternatives(list, (entry) => [
-      ...(entry.daysOfWeek?.length ? [["on ", ...any(runs(days, entry.daysOfWeek).map(([from, to]) => [from === to ? plain1(days[from]) : `${plain1(days[from])} to ${plain1(days[to])}`]))]] : []),
-      ...(entry.hoursOfDay?.length ? [["at ", ...any(runs(hours, entry.hoursOfDay).map(([from, to]) => [`${hour(from)} to ${hour(to + 1)}`]))]] : []),
-    ].map((one, i, { length }) => (i === length - 1 ? [...one, ` by the clock of the ${clock(entry)}`] : one))),
+      ...(entry.daysOfWeek?.length ? [[say("days"), " ", ...any(runs(days, entry.daysOfWeek).map(([from, to]) => [from === to ? plain1(days[from]) : say("range", { from: plain1(days[from]), to: plain1(days[to]) })]))]] : []),
+      ...(entry.hoursOfDay?.length ? [[say("hours"), " ", ...any(runs(hours, entry.hoursOfDay).map(([from, to]) => [say("range", { from: hour(from), to: hour(to + 1) })]))]] : []),
+    ].map((one, i, { length }) => (i === length - 1 ? [...one, " ", clock(entry)] : one))),
   dateTarget: (value) =>
     value.dateRanges?.length
-      ? [...any(value.dateRanges.map((/** @type {any} */ range) => [`from ${time(range.first)} to ${time(range.second)}`])), ` by the clock of the ${clock(value)}`]
+      ? [...any(value.dateRanges.map((/** @type {any} */ range) => [say("dates", { first: time(range.first), second: time(range.second) })])), " ", clock(value)]
       : [],
 };
 
 /**
  * @param {any[]} list
- * @param {string} has
- * @param {string} hasNot
+ * @param {string} text
  */
-const keyValues = (list, has, hasNot) =>
+const keyValues = (list, text) =>
   alternatives(list, (entry) => [
-    ...Object.entries(entry.entries ?? {}).map(([key, values]) => [`${has} ${key} `, ...any(words(values))]),
-    ...Object.entries(entry.notEntries ?? {}).map(([key, values]) => [`${hasNot} ${key} `, ...any(words(values))]),
+    ...Object.entries(entry.entries ?? {}).map(([key, values]) => [say(text, { key }), " ", ...any(words(values))]),
+    ...Object.entries(entry.notEntries ?? {}).map(([key, values]) => [say(`${text}.not`, { key }), " ", ...any(words(values))]),
   ]);
 
 const days = ["MONDAY", "TUESDAY", "WEDNESDAY", "THURSDAY", "FRIDAY", "SATURDAY", "SUNDAY"];
 const hours = Array.from({ length: 24 }, (_, i) => i);
 const hour = (/** @type {number} */ n) => `${String(n).padStart(2, "0")}:00`;
-const clock = (/** @type {any} */ value) => (value.timeZoneSetting === "SYSTEM" ? "network" : "user");
+const clock = (/** @type {any} */ value) => say(value.timeZoneSetting === "SYSTEM" ? "clock.SYSTEM" : "clock.USER");
 
 /** Values with names of their own. */
 const spelt = new Map([["IOS", "iOS"], ["HTC", "HTC"], ["LG", "LG"], ["RIM", "RIM"], ["ZTE", "ZTE"], ["NEC", "NEC"], ["BSD", "BSD"], ["SUNOS", "SunOS"], ["MACINTOSH", "macOS"], ["BLACKBERRY", "BlackBerry"]]);

@@ -2,7 +2,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { api, pathOf } from "./api";
 import { guard, to } from "./router";
-import { explain, t, visible } from "./texts";
+import { add, explain, t, visible, type Params, type Wording } from "./texts";
 import { Messages } from "./values";
 import { render } from "preact";
 
@@ -22,6 +22,8 @@ export interface Console {
   pathOf: typeof pathOf;
   /** The address of the page of an object. */
   objectAddress(network: string, type: string, ...ids: string[]): string;
+  /** One of the texts of the module, with its parameters filled in. */
+  t(name: string, params?: Params): string;
   /** A text whose invisible controls are visible. */
   visible(text: string): string;
   /** Shows the messages of an answer, or why there was none, in an element. */
@@ -34,6 +36,7 @@ export interface Console {
 
 /** A part of the page of an object, with a heading that opens it. */
 export interface Panel {
+  /** The name of its heading among the texts, or the heading itself. */
   title: string;
   /** The paths of the types whose objects have it. */
   types: string[];
@@ -55,6 +58,8 @@ export interface Looked {
 /** What module.js exports. */
 export interface Module {
   panels: Panel[];
+  /** Texts by their names, which become part of the catalogue of the console. */
+  texts?: Record<string, Wording>;
   /** Searches of the lists that x-lookup names, which throw an Error to say why there is no answer. */
   lookups?: Record<string, (text: string, console: Console) => Promise<Looked[]>>;
 }
@@ -63,6 +68,7 @@ const services: Console = {
   api,
   pathOf,
   objectAddress: to.object,
+  t,
   visible,
   guard: (question) => guard(() => confirm(question)),
   showFaults: (element, { status, body }) => render(<Messages status={status} messages={body?.messages} />, element),
@@ -74,7 +80,7 @@ let loading: Promise<Module> | null = null;
 /** Loads the module once, if the application has one. */
 export function load(): Promise<Module> {
   const address = document.getElementById("console")!.dataset.module;
-  return (loading ??= address ? import(address).catch((cause) => ((loading = null), Promise.reject(cause))) : Promise.resolve({ panels: [] }));
+  return (loading ??= address ? import(address).then((module) => (add(module.texts), module)).catch((cause) => ((loading = null), Promise.reject(cause))) : Promise.resolve({ panels: [] }));
 }
 
 /** Searches a list, which finds nothing if the application does not have it. */
@@ -143,7 +149,7 @@ function Shown(props: { panel: Panel; place: Place; version: string }) {
         if (currentTarget.open) use(true);
       }}
     >
-      <summary>{panel.title}</summary>
+      <summary>{t(panel.title)}</summary>
       {fault && (
         <p class="fault" role="alert">
           {t("module.failed", { reason: fault })}

@@ -241,8 +241,8 @@ const texts: Record<string, Wording> = {
   "shortcuts.Enter": "Open the row",
 };
 
-/** Adds texts to the catalogue, such as those of a form. */
-export function add(more: Record<string, Wording>): void {
+/** Adds texts to the catalogue, such as those of a form or of the module of an application. */
+export function add(more: Record<string, Wording> | undefined): void {
   Object.assign(texts, more);
 }
 
@@ -260,7 +260,8 @@ const plurals = new Intl.PluralRules("en");
 
 function fill(wording: Wording, params: Params): string {
   const { count, limit } = params;
-  const text = typeof wording === "string" ? wording : (wording[plurals.select(Number(count ?? limit))] ?? wording.other);
+  // A module can have texts of any kind.
+  const text = String(typeof wording === "object" ? (wording[plurals.select(Number(count ?? limit))] ?? wording.other) : wording);
   const all = typeof count === "number" ? { ...params, count: count.toLocaleString() } : params;
   return visible(text.replace(/\{\{(\w+)\}\}/g, (written, name: string) => (name in all ? shown(all[name]) : written)));
 }

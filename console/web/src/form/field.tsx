@@ -11,7 +11,7 @@ import { List } from "./list";
 import { hasType } from "./match";
 import { Form, useDerived, useForm, useShape } from "./model";
 import { Looked, Reference } from "./reference";
-import { Shape, branchName, label as labelOf, lookedUp, target } from "./schema";
+import { Shape, branchName, lookedUp, target } from "./schema";
 import { Draft, Json, Path, get, isObject, pointer, steps } from "./value";
 
 /** Place is where a value stands: a declared property, a member of a map, or an item of an array, of which the
@@ -204,7 +204,7 @@ export function Alternatives({ path, shape, id: field, label, place }: { path: P
       <label for={id}>{t("form.kind", { label })}</label>
       <select id={id} value={String(chosen)} onChange={(event) => choose(Number(event.currentTarget.value))}>
         <option value="-1">{t("form.unset")}</option>
-        {branches.map((branch, i) => <option value={String(i)}>{branchName(form.schema.value, branch) || labelOf(`alternative ${i + 1}`, null)}</option>)}
+        {branches.map((branch, i) => <option value={String(i)}>{branchName(form.schema.value, branch) || t("form.alternative", { number: i + 1 })}</option>)}
       </select>
     </div>
   );

@@ -5,6 +5,7 @@ import { add } from "../texts";
 add({
   "form.add": "Add {{label}}",
   "form.add.item": "Add to {{label}}",
+  "form.alternative": "Alternative {{number}}",
   "form.as.fields": "Edit {{label}} as fields",
   "form.as.json": "Edit {{label}} as JSON",
   "form.back": "Back to the form",
