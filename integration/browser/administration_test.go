@@ -10,6 +10,7 @@ import (
 
 	"marquee"
 	"marquee/integration/marqueetest"
+	"marquee/integration/service"
 	"marquee/resources"
 )
 
@@ -157,6 +158,57 @@ func TestConsoleGivesRole(t *testing.T) {
 		t.Errorf("the page is %d pixels wide on a screen of 360", wide)
 	}
 	screenshot(t, c.ctx, "console-access-360.png")
+}
+
+// TestConsoleEndsSessions: whoever manages users ends the sessions of another one, after a question. There is no button
+// for those who hold more, and a refusal of the service is shown.
+func TestConsoleEndsSessions(t *testing.T) {
+	service.EachStore(t, func(t *testing.T, fresh service.NewStore) {
+		options := marquee.Options{Application: resources.New().Application()}
+		if strings.HasSuffix(t.Name(), "/mongodb") {
+			options = onMongoDB(t, options, fresh)
+		}
+		c := openConsole(t, options)
+		anotherUser(c.s)
+		c.s.Do(http.MethodPost, "/api/v1/networks/east", `{"name": "East", "timeZone": "Europe/Oslo", "defaultCurrency": "NOK"}`, http.StatusCreated)
+		for role, permission := range map[string]string{"keeper": `"MANAGE_SYSTEM"`, "guest": ""} {
+			c.s.Do(http.MethodPost, "/api/v1/roles/"+role+"?context=main", fmt.Sprintf(`{"name": %q, "scope": "NETWORK", "permissions": [%s]}`, role, permission), http.StatusCreated)
+		}
+		c.s.Do(http.MethodPost, "/api/v1/roles/guest?context=east", `{"name": "guest", "scope": "NETWORK", "permissions": []}`, http.StatusCreated)
+		for user, roles := range map[string]string{
+			"kai": `{"network": "main", "roles": [{"role": "keeper"}]}`,
+			"ole": `{"network": "main", "roles": [{"role": "guest"}]}, {"network": "east", "roles": [{"role": "guest"}]}`,
+			"pia": `{"network": "main", "roles": [{"role": "guest"}]}`,
+		} {
+			c.s.Do(http.MethodPost, "/api/v1/users/"+user, fmt.Sprintf(`{"username": %q, "password": %q, "userRoles": {"rolesByNetwork": [%s]}}`, user, marqueetest.Password+" too", roles), http.StatusCreated)
+		}
+		pia, ole := as(t, c.s, "pia"), as(t, c.s, "ole")
+		c.show("/networks/main/access", "input[name=username]")
+		c.await(`document.activeElement?.matches("input[name=username]")`)
+		c.press("kai" + kb.Tab + marqueetest.Password + " too" + kb.Enter)
+		c.visible("#users tbody")
+		if offered := evaluate[string](t, c.ctx, `[...document.querySelectorAll("#users tbody button")].map(e => e.ariaLabel).join()`); offered != "End all sessions of ole,End all sessions of pia" {
+			t.Errorf("the page offers %q", offered)
+		}
+		script := axe(t)
+		c.judge(script, "sessions")
+		const end = `button[aria-label="End all sessions of %s"]`
+		evaluate[string](t, c.ctx, `window.asked = []; window.confirm = question => asked.push(question) > 1; ""`)
+		c.to(fmt.Sprintf(end, "pia"))
+		c.press(kb.Enter)
+		c.await(`asked.length === 1`)
+		pia.Do(http.MethodGet, "/api/v1/orders?context=main", "", http.StatusOK)
+		c.press(kb.Enter)
+		c.await(`asked.length === 2 && [...document.querySelectorAll("#users [role=status]")].some(e => e.innerText === "All sessions of pia have been ended.")`)
+		pia.Do(http.MethodGet, "/api/v1/orders?context=main", "", http.StatusUnauthorized)
+		c.to(fmt.Sprintf(end, "ole"))
+		c.press(kb.Enter)
+		c.await(`document.querySelector("#users [role=alert]")?.innerText.includes("a manager of all the user's networks") && !document.querySelector("#users [role=status]").innerText`)
+		ole.Do(http.MethodGet, "/api/v1/orders?context=main", "", http.StatusOK)
+		if asked := evaluate[string](t, c.ctx, `asked[2]`); !strings.HasPrefix(asked, "End all sessions of ole?") {
+			t.Errorf("the page asks %q", asked)
+		}
+	})
 }
 
 // TestConsoleAdministersNothing: a caller without rights finds nothing of administration, and changes

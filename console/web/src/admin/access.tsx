@@ -1,6 +1,6 @@
 // Who may do what in a network: the permissions of its roles, and the roles and the teams of its users.
 import { useState } from "preact/hooks";
-import { api, pathOf, type Answer } from "../api";
+import { api, me, pathOf, type Answer } from "../api";
 import { Heading } from "../app";
 import { failure } from "../form/saving";
 import { useAnswer, useSchema } from "../hooks";
@@ -176,8 +176,25 @@ function Users(props: { network: string; users: User[]; roles: Role[]; onSaved: 
         return { userRoles: { rolesByNetwork: [...sent, ...(on.length > 0 ? [{ network, roles: on.map((role) => ({ role })) }] : [])] } };
       },
     );
+  // What the service refuses besides is about roles in networks that the caller does not manage, which are not shown.
+  const mayEnd = (row: Row) => !row.fixed && row.id !== me.value && row.on.every((id) => holds(roles.find((role) => role.id === id)?.permissions ?? []));
+  const end = async (row: Row, report: (said: string, fault: string) => void) => {
+    if (!confirm(t("access.sessions.confirm", { user: row.name }))) return;
+    const answer = await api.send("POST", `/api/v1/users/${encodeURIComponent(row.id)}/logout`);
+    if (answer.status === 204) report(t("access.sessions.ended", { user: row.name }), "");
+    else report("", failure(answer));
+  };
+  const sessions = {
+    title: t("account.sessions"),
+    cell: (row: Row, report: (said: string, fault: string) => void) =>
+      mayEnd(row) && (
+        <button type="button" aria-label={t("access.sessions.label", { user: row.name })} onClick={() => end(row, report)}>
+          {t("access.sessions.end")}
+        </button>
+      ),
+  };
   if (users.length === 0) return <p>{t("list.none")}</p>;
-  return <Matrix label={t("access.users")} corner={t("access.user")} rows={rows} columns={roles.map((role) => ({ id: role.id, name: role.name, fixed: !holds(role.permissions ?? []) }))} cell={(row, column) => t("access.holds", { user: row, role: column })} save={save} onSaved={props.onSaved} />;
+  return <Matrix label={t("access.users")} corner={t("access.user")} rows={rows} columns={roles.map((role) => ({ id: role.id, name: role.name, fixed: !holds(role.permissions ?? []) }))} cell={(row, column) => t("access.holds", { user: row, role: column })} save={save} onSaved={props.onSaved} last={rows.some(mayEnd) ? sessions : undefined} />;
 }
 
 /**

@@ -1,4 +1,5 @@
 // A table of check boxes, whose changes are saved row by row.
+import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { guard } from "../router";
 import { brief, t, visible } from "../texts";
@@ -24,6 +25,8 @@ interface Props {
   /** Saves a row, and returns why that has failed, or "". */
   save: (row: Row, on: string[]) => Promise<string>;
   onSaved: () => void;
+  /** A last column, whose cells say what becomes of what is done there. */
+  last?: { title: string; cell: (row: Row, report: (said: string, fault: string) => void) => ComponentChildren } | undefined;
 }
 
 /** A name that a line can be broken in behind each of its parts. */
@@ -75,6 +78,10 @@ export function Matrix(props: Props) {
     say(failed.size < pending.length ? t("matrix.saved", { count: pending.length - failed.size }) : "");
     props.onSaved();
   };
+  const report = (row: Row, said: string, fault: string) => {
+    say(said);
+    setFaults(new Map(fault ? [[row.id, fault]] : []));
+  };
   return (
     <>
       <div class="scroll" role="region" aria-label={props.label} tabIndex={0}>
@@ -87,6 +94,7 @@ export function Matrix(props: Props) {
                   <Broken name={name} />
                 </th>
               ))}
+              {props.last && <th scope="col">{props.last.title}</th>}
             </tr>
           </thead>
           <tbody>
@@ -113,6 +121,7 @@ export function Matrix(props: Props) {
                     />
                   </td>
                 ))}
+                {props.last && <td>{props.last.cell(row, (said, fault) => report(row, said, fault))}</td>}
               </tr>
             ))}
           </tbody>
