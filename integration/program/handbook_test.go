@@ -269,14 +269,15 @@ func TestGreedyCaller(t *testing.T) {
 }
 
 // TestWithoutPrimary: while a replica set has no primary, or one that hangs, the service says so,
-// and it continues by itself. The members of the set have a small cache. The metrics show that a
-// secondary is behind.
+// and it continues by itself; a reload of the schemas fails meanwhile, and is tried again. The
+// members of the set have a small cache. The metrics show that a secondary is behind.
 func TestWithoutPrimary(t *testing.T) {
 	process.SkipLong(t)
 	t.Parallel()
 	process.Binary(t)
 	set := mongodb.NewReplicaSet(t, 2)
-	p, private := privately(t, set.URI("marquee"), "--request-timeout", "5s")
+	dir := process.FolderOf(t, filepath.Join(t.TempDir(), "schemas"), "a")
+	p, private := privately(t, set.URI("marquee")+"&serverSelectionTimeoutMS=5000", "--request-timeout", "5s", "--schemas", dir)
 	p.SignIn("admin", process.Password)
 	write := func(status int) {
 		t.Helper()
@@ -310,8 +311,12 @@ func TestWithoutPrimary(t *testing.T) {
 
 	set.Kill(other)
 	write(http.StatusServiceUnavailable)
+	process.File(t, filepath.Join(dir, "typeb.json"), process.Schema("typeb"))
 	handbook(t, "No primary").shows(p, private)
+	p.Stderr.Await(t, 0, service.Says("loading the schemas"))
+	awaitMetric(p, private, `marquee_schema_reloads_total{result="failed"} > 0`)
 	set.Start(other)
+	awaitMetric(p, private, `marquee_schema_reloads_total{result="served"} > 0`)
 	p.AwaitReady(http.StatusOK)
 	write(http.StatusOK)
 

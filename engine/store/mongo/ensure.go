@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"strings"
+	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"golang.org/x/sync/errgroup"
@@ -86,7 +87,8 @@ func (s *Store) EnsureCollections(ctx context.Context, collections []store.Colle
 	return nil
 }
 
-// ensureIndexes creates a collection and its indexes unless they exist.
+// ensureIndexes creates a collection and its indexes unless they exist. MongoDB would wait for
+// all members of a replica set to build them, also for those that are gone.
 func (s *Store) ensureIndexes(ctx context.Context, collection string, definitions []bson.D) error {
 	return s.patiently(ctx, func() error {
 		if len(definitions) == 0 {
@@ -95,7 +97,7 @@ func (s *Store) ensureIndexes(ctx context.Context, collection string, definition
 				return err
 			}
 		} else {
-			err := s.db.RunCommand(ctx, bson.D{{Key: "createIndexes", Value: collection}, {Key: "indexes", Value: definitions},
+			err := s.db.RunCommand(ctx, bson.D{{Key: "createIndexes", Value: collection}, {Key: "indexes", Value: definitions}, {Key: "commitQuorum", Value: "majority"},
 				{Key: "writeConcern", Value: bson.D{{Key: "w", Value: "majority"}}}}).Err()
 			if err != nil {
 				return err
@@ -147,6 +149,7 @@ func (s *Store) dropIndexes(ctx context.Context, collection string, wanted []pla
 // patiently runs a change of a collection until it succeeds: it waits for open
 // transactions on the collection, and times out now and then.
 func (s *Store) patiently(ctx context.Context, change func() error) error {
+	var failed time.Time // for the first time without a primary
 	for n := 0; ; n++ {
 		term, done := s.leader.follow()
 		err := change()
@@ -156,7 +159,12 @@ func (s *Store) patiently(ctx context.Context, change func() error) error {
 		}
 		again, translated := s.translate(ctx, term, err)
 		done()
-		if again == final || again == unexplained && n >= maxUnexplained || n == maxConflicts || !pause(ctx, n, lost) {
+		if again != lost {
+			failed = time.Time{}
+		} else if failed.IsZero() {
+			failed = time.Now()
+		}
+		if again == final || again == unexplained && n >= maxUnexplained || again == lost && time.Since(failed) > maxLost || n == maxConflicts || !pause(ctx, n, lost) {
 			return inUse(translated, "MongoDB could not change a collection because it was in use")
 		}
 	}
