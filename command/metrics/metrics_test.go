@@ -30,18 +30,60 @@ func TestDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	var documented, declared []string
-	for _, row := range regexp.MustCompile("(?m)^\\| `(marquee_\\w+)` \\| \\w+ \\| (.*?) \\|").FindAllStringSubmatch(string(page), -1) {
-		documented = append(documented, row[1]+" "+strings.ReplaceAll(strings.ReplaceAll(row[2], "`", ""), ", ", ","))
+	for _, row := range regexp.MustCompile("(?m)^\\| `(marquee_\\w+)` \\| (\\w+) \\| (.*?) \\|").FindAllStringSubmatch(string(page), -1) {
+		documented = append(documented, row[1]+" "+row[2]+" "+strings.ReplaceAll(strings.ReplaceAll(row[3], "`", ""), ", ", ","))
 	}
+	kinds := map[prometheus.ValueType]string{prometheus.CounterValue: "counter", prometheus.GaugeValue: "gauge", prometheus.UntypedValue: "histogram"}
 	described := regexp.MustCompile(`fqName: "(\w+)".*variableLabels: \{(.*?)\}`)
 	for _, f := range families {
 		found := described.FindStringSubmatch(f.desc.String())
-		declared = append(declared, found[1]+" "+found[2])
+		declared = append(declared, found[1]+" "+kinds[f.kind]+" "+found[2])
 	}
 	slices.Sort(documented)
 	slices.Sort(declared)
 	if !slices.Equal(documented, declared) {
 		t.Errorf("documented:\n%s\ndeclared:\n%s", strings.Join(documented, "\n"), strings.Join(declared, "\n"))
+	}
+}
+
+// TestLabels: each metric has series before the store is open, but for those of types, and the
+// reference lists the values of their labels.
+func TestLabels(t *testing.T) {
+	page, err := os.ReadFile("../../docs/reference/metrics.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, _ := open(t, 0)
+	shown, metrics := map[string][]string{}, map[string]bool{"marquee_type_requests_total": true}
+	for _, m.cluster = range []bool{false, true} {
+		for _, one := range series(t, m) {
+			name, labels, _ := strings.Cut(one, "{")
+			metrics[name] = true
+			for _, label := range regexp.MustCompile(`(\w+)="(.*?)"`).FindAllStringSubmatch(labels, -1) {
+				if strings.HasPrefix(name, "marquee_") && name != "marquee_build_info" && label[1] != "le" && !slices.Contains(shown[label[1]], label[2]) {
+					shown[label[1]] = append(shown[label[1]], label[2])
+				}
+			}
+		}
+	}
+	for _, f := range families {
+		name, _, _ := strings.Cut(strings.TrimPrefix(f.desc.String(), `Desc{fqName: "`), `"`)
+		if !metrics[name] && !metrics[name+"_bucket"] {
+			t.Errorf("%s has no series", name)
+		}
+	}
+	for label, values := range shown {
+		_, row, _ := strings.Cut(string(page), "\n| `"+label+"` | ")
+		row, _, _ = strings.Cut(row, "\n")
+		var documented []string
+		for _, quoted := range regexp.MustCompile("`([a-z0-9-]+)`").FindAllStringSubmatch(row, -1) {
+			documented = append(documented, quoted[1])
+		}
+		slices.Sort(values)
+		slices.Sort(documented)
+		if documented = slices.Compact(documented); !slices.Equal(values, documented) {
+			t.Errorf("%s: %q, and documented %q", label, values, documented)
+		}
 	}
 }
 

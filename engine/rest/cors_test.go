@@ -64,7 +64,7 @@ func TestCORSIsExact(t *testing.T) {
 		t.Error("one of two origins is allowed")
 	}
 	exposed := corsRequest(s, http.MethodGet, "/hello", http.Header{"Origin": {allowedOrigin}}).Get("Access-Control-Expose-Headers")
-	for _, name := range []string{"Etag", "Location", "Warning", "Ratelimit", "Ratelimit-Policy", "Retry-After", "X-Request-Id"} {
+	for _, name := range []string{"Etag", "Idempotency-Replayed", "Location", "Warning", "Ratelimit", "Ratelimit-Policy", "Retry-After", "X-Request-Id"} {
 		if !strings.Contains(exposed, name) {
 			t.Errorf("%s is not exposed: %s", name, exposed)
 		}
@@ -90,7 +90,7 @@ func TestCORSPreflight(t *testing.T) {
 			t.Errorf("%s %s is allowed: %v", name, value, header)
 		}
 	}
-	for asked, allowed := range map[string]string{"authorization,x-b3-traceid,x-forwarded-for": "authorization", "x-unknown, If-Match,authorization": "authorization,if-match", "x-unknown": ""} {
+	for asked, allowed := range map[string]string{"authorization,x-b3-traceid,x-forwarded-for": "authorization", "x-unknown, If-Match,authorization": "authorization,if-match", "x-unknown": "", "idempotency-key,traceparent": "idempotency-key,traceparent"} {
 		other := ask.Clone()
 		other.Set("Access-Control-Request-Headers", asked)
 		header := corsRequest(s, http.MethodOptions, "/hello", other)
