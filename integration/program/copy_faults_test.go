@@ -166,7 +166,7 @@ func TestCopyMemory(t *testing.T) {
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}
-		eachTarget(t, func(t *testing.T, to string) {
+		eachKind(t, "to", func(t *testing.T, to string) {
 			copies := process.Launch(t, process.Command(t, []string{"MARQUEE_FROM_SECRET_KEY=" + process.Key, "MARQUEE_TO_SECRET_KEY=" + process.Key}, "copy", "--from", from, "--to", to))
 			peak := int64(0) // not that of its rusage, which begins with the memory of the test
 			for running := true; running; {

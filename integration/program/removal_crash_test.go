@@ -57,7 +57,7 @@ func testCrashOfRemoval(t *testing.T, fresh service.NewStore) {
 		t.Logf("%d of %d changes are left", left, before)
 	}
 	remove((*process.Process).Stop) // as a store whose server was killed is not copied for two minutes
-	eachTarget(t, func(t *testing.T, to string) { r.copied(t, to, left) })
+	eachKind(t, "to", func(t *testing.T, to string) { r.copied(t, to, left) })
 	for range kills {
 		remove(func(p *process.Process) {
 			p.Kill()
