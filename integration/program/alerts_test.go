@@ -3,7 +3,6 @@ package program
 import (
 	"fmt"
 	"net/http"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -56,17 +55,7 @@ func testAlerts(t *testing.T, fresh service.NewStore) {
 	alerts.Promtool(t, []byte(after), "check", "metrics")
 	alerts.Promtool(t, nil, "check", "rules", alerts.File)
 
-	healthy := map[string]string{`up{job="marquee",instance="here"}`: "1x60"}
-	values := alerts.SeriesOf(before)
-	for name, last := range alerts.SeriesOf(after) {
-		first, known := values[name]
-		if !known || !regexp.MustCompile(`^\w+_(total|bucket|count|sum)\b`).MatchString(name) {
-			first = last
-		}
-		// The same load again each minute.
-		healthy[alerts.Labelled(name)] = fmt.Sprintf("%.9f+%.9fx60", first, last-first)
-	}
-	healthy[alerts.Labelled("marquee_time_seconds")] = "0+60x60" // the tests begin in 1970
+	healthy := alerts.Steady(before, after)
 	all := alerts.Rules(t)
 	if len(all) != len(broken) {
 		t.Errorf("there are %d alerts, of which %d are tried", len(all), len(broken))
@@ -93,11 +82,7 @@ func testAlerts(t *testing.T, fresh service.NewStore) {
 		}
 	}
 	alerts.Evaluate(t, cases...)
-	other := "marquee_mongodb_"
-	if strings.Contains(after, other) {
-		other = "marquee_sqlite_"
-	}
-	alerts.Show(t, healthy, "50m", slices.DeleteFunc(alerts.Panels(t), func(query string) bool { return strings.Contains(query, other) }))
+	alerts.ShowPanels(t, healthy)
 }
 
 // ofOtherStore returns the alerts about a store of another kind than that of a server.

@@ -55,6 +55,7 @@ var attacks = []attack{
 	{name: "changes of many large layouts", prepare: prepareLayouts, strike: strikeLayouts, hold: uploadHold},
 	{name: "a hundred such changes", prepare: prepareLayouts, strike: strikeLayoutsOften, hold: uploadHold},
 	{name: "common words", prepare: prepareWords, strike: strikeWords},
+	{name: "scrapers", strike: strikeScrapes},
 }
 
 // A page of creatives, each of which would be rendered to megabytes.

@@ -9,11 +9,13 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"marquee/integration/alerts"
 	"marquee/integration/process"
 	"marquee/integration/service"
 )
@@ -26,6 +28,8 @@ type siege struct {
 	t *testing.T
 	// p is the service; requests through it are the administrator's.
 	p *process.Process
+	// private is the URL of the private address.
+	private string
 	// dialer dials from the address that p's requests come from.
 	dialer net.Dialer
 	// schemas is the folder that the service watches.
@@ -108,12 +112,13 @@ func newSiege(t *testing.T, store string, within ...func(*exec.Cmd)) *siege {
 	t.Helper()
 	s := &siege{t: t, schemas: t.TempDir(), answers: &tally{count: map[string]int{}}}
 	cmd := process.Command(t, []string{"MARQUEE_BOOTSTRAP_PASSWORD=" + process.Password},
-		"serve", "--addr", "127.0.0.1:0", "--log-format", "json", "--store", store, "--schemas", s.schemas)
+		"serve", "--addr", "127.0.0.1:0", "--private-addr", "127.0.0.1:0", "--log-format", "json", "--store", store, "--schemas", s.schemas)
 	for _, change := range within {
 		change(cmd)
 	}
 	s.p = process.Launch(t, cmd)
 	s.p.Client.Timeout = 3 * time.Minute // an upload may take two
+	s.private = s.p.Private()
 	s.p.Listens()
 	s.p.SignIn("admin", process.Password)
 	s.p.Ask(http.StatusCreated, http.MethodPost, "/api/v1/roles/reader?context=main", `{"name": "Reader", "scope": "NETWORK"}`)
@@ -139,7 +144,8 @@ func (s *siege) user(name, role string) string {
 }
 
 // endure sends attacks at once, each from an address of its own, beside the honest
-// client, and judges what both were answered and how much memory the process took.
+// client, and judges what both were answered, how much memory the process took, and which
+// alerts fire.
 func (s *siege) endure(memory int64, attacks ...attack) {
 	s.t.Helper()
 	limit := siegePatience
@@ -151,7 +157,7 @@ func (s *siege) endure(memory int64, attacks ...attack) {
 		}
 		writeLimit = max(writeLimit, a.hold)
 	}
-	before := s.p.Peak()
+	before, calm := s.p.Peak(), s.p.Metrics(s.private)
 	defer s.guard()()
 	h := s.honest()
 	began := time.Now()
@@ -181,8 +187,21 @@ func (s *siege) endure(memory int64, attacks ...attack) {
 		s.t.Errorf("an honest list took %v at the 99th percentile", p99)
 	}
 	s.p.Ask(http.StatusOK, http.MethodGet, "/readyz", "")
+	after := s.p.Metrics(s.private)
 	s.p.Stop()
+	s.t.Run("alerts", func(t *testing.T) {
+		alerts.Need(t)
+		series := alerts.Steady(calm, after)
+		silent := slices.DeleteFunc(alerts.Rules(t), func(r alerts.Rule) bool {
+			return slices.Contains(ofAttacks, r.Alert) || strings.HasSuffix(r.Annotations["runbook"], "#greedy-caller")
+		})
+		alerts.Evaluate(t, alerts.Case{Series: series, At: "50m", Rules: silent})
+		alerts.ShowPanels(t, series)
+	})
 }
+
+// ofAttacks are the alerts that may fire during an attack besides those about a greedy caller.
+var ofAttacks = []string{"MarqueeErrors", "MarqueeSchemasRefused", "MarqueeSignInsRefused", "MarqueeSpoolRefused"}
 
 // siegePatience is within which time an honest client is answered.
 const siegePatience = 2 * time.Second

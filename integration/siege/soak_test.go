@@ -27,7 +27,6 @@ type soak struct {
 	start   func() *process.Process
 	store   string
 	set     *mongodb.ReplicaSet // nil on SQLite
-	private string
 	backups string
 	quarter time.Duration
 	reloads int
@@ -71,7 +70,6 @@ func beside(t *testing.T) {
 func soakStore(t *testing.T, fresh service.NewStore, set *mongodb.ReplicaSet, during time.Duration) {
 	s := &soak{store: process.CrashStore(t, fresh), set: set, backups: t.TempDir(), quarter: during / 4}
 	s.siege = newSiege(t, s.store, func(cmd *exec.Cmd) {
-		cmd.Args = append(cmd.Args, "--private-addr", "127.0.0.1:0")
 		s.start = func() *process.Process {
 			again := exec.Command(cmd.Path, cmd.Args[1:]...)
 			again.Env, again.Dir = cmd.Env, cmd.Dir

@@ -57,6 +57,29 @@ func strikeStreams(s *siege) {
 	again.Wait()
 }
 
+// strikeScrapes asks for the metrics a hundred times a second, and on connections that neither
+// read nor send anything more.
+func strikeScrapes(s *siege) {
+	const hanging, held = 8, 10 * time.Second
+	dialer := s.dialer
+	dialer.Control = littleAhead
+	for range hanging {
+		conn, err := dialer.Dial("tcp", strings.TrimPrefix(s.private, "http://"))
+		if err != nil {
+			s.t.Error(err)
+			return
+		}
+		defer conn.Close()
+		fmt.Fprint(conn, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
+	}
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for range held / (10 * time.Millisecond) {
+		s.p.Metrics(s.private)
+		<-tick.C
+	}
+}
+
 // hold sends a text on each of many sockets, and keeps them open for a time. What
 // is refused meanwhile has a code.
 func (s *siege) hold(sockets int, held time.Duration, text func(i int) string) {
