@@ -159,3 +159,21 @@ func TestConsoleBusy(t *testing.T) {
 	c.await(`document.querySelector(".status").innerText === "Not now. Trying again in 1 s."`)
 	c.await(`document.querySelectorAll("main tbody tr").length === 1 && document.querySelector(".status").innerText === ""`)
 }
+
+// TestFormOrder: what is required is first, and a field that becomes required while somebody types stays where it is, as
+// it would be behind the focus otherwise.
+func TestFormOrder(t *testing.T) {
+	const schema = `{"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object", "title": "Loan", "x-resource": {"path": "loans"}, "required": ["until"],
+		"properties": {"kind": {"type": "string", "enum": ["OWN", "LENT"]}, "lender": {"type": "string", "maxLength": 40}, "until": {"type": "string", "format": "date"}},
+		"if": {"properties": {"kind": {"const": "LENT"}}, "required": ["kind"]}, "then": {"required": ["lender"]}}`
+	x := onConsole(t, marquee.Options{Schemas: fstest.MapFS{"loans.json": {Data: []byte(schema)}}})
+	x.show("/new/loans")
+	form := x.node(0, "New: Loan", "form")
+	const labels = `[...document.querySelectorAll("main form .label")].map(e => e.innerText).join()`
+	const before = "Until (required),Kind,Lender,id,Object state"
+	if got := evaluate[string](t, x.ctx, labels); got != before {
+		t.Errorf("the fields are %s, not %s", got, before)
+	}
+	x.choose(x.node(form, "Kind", "combobox"), "LENT")
+	x.await(fmt.Sprintf(`%s === "Until (required),Kind,Lender (required),id,Object state"`, labels))
+}

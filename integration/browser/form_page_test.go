@@ -70,6 +70,9 @@ func TestFormFaults(t *testing.T) {
 	x.write(x.node(form, "Size", "textbox"), "12x")
 	x.press(form, "Create")
 	x.await(`document.querySelector("[role=alert]")?.innerText.includes("Size: Enter a number")`)
+	if said := evaluate[string](t, x.ctx, `[...document.querySelectorAll("main .notes .fault")].map(e => e.innerText).join()`); said != "Enter a number, such as 12 or 0.5." {
+		t.Errorf("the field says %q", said)
+	}
 	x.choose(kind, "PAPER")
 	x.write(x.node(form, "Pages", "textbox"), "0")
 	x.press(form, "Add Paper")

@@ -173,7 +173,7 @@ function Notes({ path, id }: { path: Path; id: string }) {
   return (
     <div class="notes" id={id}>
       {draft && <p class="fault">{draft.reason}</p>}
-      {(form.faults.value.get(at) ?? []).map((message) => <p class="fault" dir="auto"><Shown text={named(form, message)} plain /></p>)}
+      {(form.faults.value.get(at) ?? []).filter(({ text }) => text !== draft?.reason).map((message) => <p class="fault" dir="auto"><Shown text={named(form, message)} plain /></p>)}
       {(form.warnings.value.get(at) ?? []).map((message) => <p class="warning" dir="auto"><Shown text={named(form, message)} plain /></p>)}
     </div>
   );

@@ -8,7 +8,7 @@ import { brief, t } from "../texts";
 import { ControlProps, Field, Required } from "./field";
 import { blank } from "./list";
 import { useDerived, useForm } from "./model";
-import { Shape, declared, label, memberSchema, shapeOf, target } from "./schema";
+import { Shape, declared, flat, label, memberSchema, shapeOf, target } from "./schema";
 import { Json, JsonObject, Path, get, isBlank, isObject, own, pointer } from "./value";
 
 export function Group(props: ControlProps & { about?: ComponentChildren }) {
@@ -52,7 +52,7 @@ export function Members({ path, schema, shape, reason, first }: { path: Path; sc
   const form = useForm();
   const s = shape.schema;
   const needed = useDerived(() => required(shape, get(form.value.value, path)).join("\0"), [form, shape, pointer(path)]).split("\0");
-  const names = useDerived(() => order(form, shape, path, first).join("\0"), [form, shape, pointer(path), first]).split("\0").filter(Boolean);
+  const names = useDerived(() => order(form, schema, shape, path, first).join("\0"), [form, schema, shape, pointer(path), first]).split("\0").filter(Boolean);
   const others = s.patternProperties || (s.additionalProperties !== undefined && s.additionalProperties !== false) || s.unevaluatedProperties;
   return (
     <>
@@ -72,13 +72,15 @@ function required(shape: Shape, value: Json | undefined): string[] {
   return out;
 }
 
-/** order puts the label first, then what is required, single values, and groups. */
-function order(form: ReturnType<typeof useForm>, shape: Shape, path: Path, first?: string): string[] {
+/** order puts the label first, then what is always required, single values, and groups. What becomes required while
+ * somebody types stays where it is. */
+function order(form: ReturnType<typeof useForm>, schema: unknown, shape: Shape, path: Path, first?: string): string[] {
   const s = shape.schema;
+  const always = isObject(schema) ? flat(form.schema.value, schema).required : [];
   const rank = (name: string) => {
     const inner = shapeOf(form.schema.value, s.properties[name], undefined, [...path, name], form.choices.peek());
     const group = (inner.type === "object" || inner.type === "array") && !target(inner);
-    return name === first ? 0 : (group ? 3 : 1) + (s.required?.includes(name) ? 0 : 1);
+    return name === first ? 0 : (group ? 3 : 1) + (always.includes(name) ? 0 : 1);
   };
   const names = Object.keys(s.properties ?? {}).filter((name) => s.properties[name] !== false);
   const ranks = new Map(names.map((name) => [name, rank(name)]));

@@ -117,7 +117,7 @@ export function withCommon(schema: Schema, isNew: boolean): Schema {
   const state = { type: "string", enum: states, default: "ACTIVE", title: t("form.state") };
   return {
     ...schema,
-    properties: { ...(isNew && { id }), ...schema.properties, objectState: state },
+    properties: { ...schema.properties, ...(isNew && { id }), objectState: state },
     required: [...(schema.required ?? []), ...(isNew && chosen ? ["id"] : [])],
   };
 }

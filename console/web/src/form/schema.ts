@@ -105,8 +105,8 @@ function several(s: Schema): string[] {
 }
 
 /** flat puts the parts of a branch together that hold under no condition. */
-function flat(root: Schema, branch: Schema): Schema {
-  const out: Schema = { properties: {} };
+export function flat(root: Schema, branch: Schema): Schema {
+  const out: Schema = { properties: {}, required: [] };
   const add = (s: Schema) => {
     if (s.$ref !== undefined) add(deref(root, s.$ref));
     for (const part of s.allOf ?? []) add(part);
