@@ -242,7 +242,7 @@ func (v *proposed) retargeted(r *judged) {
 	v.before.Shape.References(r.object, func(at document.Pointer, ref *document.Reference, _, _ string) { was[at.String()] = ref.Type })
 	v.shape.References(r.object, func(at document.Pointer, ref *document.Reference, id, _ string) {
 		if target := was[at.String()]; target != "" && target != ref.Type {
-			v.found.add(kind{RuleReread, v.shape.Place(at.String()), "it refers to an object of " + target + ", which would be read as one of " + ref.Type}, r.Key, id)
+			v.found.add(kind{RuleReread, v.shape.Place(at.String()), "it refers to an object of " + v.p.Before.Path(target) + ", which would be read as one of " + v.p.Proposed.Path(ref.Type)}, r.Key, id)
 		}
 	})
 }
@@ -256,7 +256,7 @@ func (v *proposed) secrets(r *judged) error {
 			if opened[place] {
 				return secret, nil
 			}
-			plain, err := v.e.Sealer.Open(secret, catalog.SecretPlace(v.found.name, r.Network, r.ID, at))
+			plain, err := v.e.Sealer.Open(secret, catalog.SecretPlace(v.collection, r.Network, r.ID, at))
 			switch {
 			case err == nil:
 				opened[place] = true

@@ -211,9 +211,9 @@ type reference struct {
 func (v *verifier) references(s store.Snapshot, page []verified, found func(*store.Record, string, string)) error {
 	return v.dangling(s, page, func(r reference, name, expected string) {
 		if name == "" {
-			found(r.r, fmt.Sprintf("%s refers to %s %q, which is not there", v.t.ServedPointer(r.at), r.to.Type, r.id), cureTarget)
+			found(r.r, fmt.Sprintf("%s refers to %s %q, which is not there", v.t.ServedPointer(r.at), v.e.Registry().Path(r.to.Type), r.id), cureTarget)
 		} else {
-			found(r.r, fmt.Sprintf("%s refers to %s %q, whose %s is not %q", v.t.ServedPointer(r.at), r.to.Type, r.id, name, expected), "write the object with another reference")
+			found(r.r, fmt.Sprintf("%s refers to %s %q, whose %s is not %q", v.t.ServedPointer(r.at), v.e.Registry().Path(r.to.Type), r.id, name, expected), "write the object with another reference")
 		}
 	})
 }

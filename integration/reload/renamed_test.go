@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"marquee/engine/store"
+	"marquee/engine/verify"
 	"marquee/integration/service"
 )
 
@@ -144,6 +145,18 @@ func testRenamedSecret(t *testing.T, fresh service.NewStore) {
 	}
 	if bytes.Contains(service.AtRest(t, s.URI), []byte("hidden text")) {
 		t.Error("a value that has become a secret can be read in the store")
+	}
+	proposed, err := s.Load(service.TypeWith("lockers", `, "was": ["safes", "vaults"]`, `"code": {"type": "string", "x-secret": true, "x-was": "pin", "maxLength": 3}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rules []string
+	err = verify.CheckProposed(t.Context(), s.Engine.Catalog, verify.Proposal{Before: s.Engine.Registry(), Proposed: proposed, Progress: func(string, int64) error { return nil }, Finding: func(f *verify.Finding) error {
+		rules = append(rules, f.Rule)
+		return nil
+	}})
+	if err != nil || !slices.Equal(rules, []string{"error.value.too.long"}) {
+		t.Errorf("a check of a set that renames the type again finds %v, %v", rules, err)
 	}
 	refusedBy(t, s.Swap(s.Engine, service.TypeWith("vaults", `, "was": "safes"`, `"word": {"type": "string", "x-was": ["pin", "code"]}`)), "#/properties/word: the stored values are secret and would become readable")
 	refusedBy(t, s.Swap(s.Engine, service.TypeWith("boxes", `, "was": ["safes", "vaults"]`, `"pin": {"type": "string"}`)), "would become readable")
