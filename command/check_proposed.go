@@ -43,19 +43,9 @@ func (c *checkCommand) checkProposed(ctx context.Context) error {
 	return err
 }
 
-// proposedSet reads the set of --proposed, which must not change meanwhile, and returns it
-// also in one piece.
+// proposedSet reads the set of --proposed, and returns it also in one piece.
 func (c *checkCommand) proposedSet(app *marquee.Application) (*schema.Registry, []byte, error) {
-	opened, err := openSet(c.Proposed)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer opened.Close()
-	set := folder.Record(opened)
-	registry, err := app.Load(schema.Source{Name: c.Proposed, FS: set})
-	if name := set.Changed(); name != "" {
-		return nil, nil, exit.Usagef("%s in %s was changed or removed while it was read: run the command again", name, c.Proposed)
-	}
+	registry, set, err := loadSet(c.Proposed, app.Load)
 	if err := printMistakes(err, c.Proposed, "checked"); err != nil {
 		return nil, nil, err
 	}

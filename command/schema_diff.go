@@ -91,12 +91,23 @@ func (c *diffCommand) side(ctx context.Context, app *marquee.Application, name s
 		set := servedSet{Files: known.Files}
 		return set.types(app, strings.TrimSpace("the schemas of the store "+number))
 	}
+	registry, _, err := loadSet(name, app.Load)
+	return registry, err
+}
+
+// loadSet loads the set of a folder, which must not change meanwhile.
+func loadSet(name string, load func(...schema.Source) (*schema.Registry, error)) (*schema.Registry, *folder.Recorder, error) {
 	opened, err := openSet(name)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer opened.Close()
-	return app.Load(schema.Source{Name: name, FS: opened})
+	set := folder.Record(opened)
+	registry, err := load(schema.Source{Name: name, FS: set})
+	if changed := set.Changed(); changed != "" {
+		return nil, nil, exit.Usagef("%s in %s was changed or removed while it was read: run the command again", changed, name)
+	}
+	return registry, set, err
 }
 
 // openSet opens a folder that has schemas.
