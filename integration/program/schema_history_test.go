@@ -28,6 +28,7 @@ func testSchemaHistory(t *testing.T, fresh service.NewStore) {
 	f.Drop("typea.json", process.Schema("typea", `, "fax": {"type": "string"}`), process.Loaded)
 	f.Drop("typea.json", `{"type": 7}`, process.RefusedSet)
 	process.Wants(t, f.AwaitReady(http.StatusOK), `"set":2,`)
+	process.Wants(t, string(f.Ask(http.StatusOK, http.MethodGet, "/api/schemas", "").Body), `{"set":2,"digest":"`)
 	examine := func() {
 		t.Helper()
 		process.Wants(t, process.Run(t, nil, args("diff", "store:2", "store:1")...), "the schemas of the store 2/typea.json#/properties/fax (old): property-removed")

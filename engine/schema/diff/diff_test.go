@@ -104,6 +104,7 @@ var rules = []struct {
 	{"type-renamed", "RESPONSE SOURCE", `"x-resource": {"path": "parts"}, "properties": {}`, with(`"was": "parts"`), `"x-resource": {"path": "parts", "was": "things"}, "properties": {}`},
 	{"path-removed", "REQUEST SOURCE", with(`"was": ["parts", "items"]`), with(`"was": "parts"`), with(`"was": ["parts", "pieces", "items"]`)},
 	{"type-removed", "STORED REQUEST RESPONSE SOURCE", with(`"was": "parts"`), with(``), with(`"was": ["parts", "pieces"]`)},
+	{"too-complex", "undecided", one(`{}`), cyclic(27), cyclic(8)},
 	{"accepts-nothing", "", one(`{}`), with(`"accepts": [{"rule": "property-removed", "at": "/properties/z", "reason": "R"}]`), one(`{}`)},
 }
 
@@ -122,6 +123,16 @@ func validation(limit string) string {
 // one is a type with a property a, and two numbers.
 func one(schema string) string {
 	return `"properties": {"a": ` + schema + `, "c": {"type": "number"}, "d": {"type": "number"}}`
+}
+
+// cyclic is a type with definitions each of which has the one before twice, and the first one
+// the last.
+func cyclic(levels int) string {
+	definitions := []string{fmt.Sprintf(`"d0": {"type": "object", "additionalProperties": {"$ref": "#/$defs/d%d"}}`, levels)}
+	for i := range levels {
+		definitions = append(definitions, fmt.Sprintf(`"d%d": {"type": "object", "additionalProperties": {"$ref": "#/$defs/d%[2]d"}, "patternProperties": {"^a": {"$ref": "#/$defs/d%[2]d"}}}`, i+1, i))
+	}
+	return one(fmt.Sprintf(`{"$ref": "#/$defs/d%d"}`, levels)) + `, "$defs": {` + strings.Join(definitions, ", ") + `}`
 }
 
 // with is a type with more members of x-resource.
@@ -186,7 +197,7 @@ func TestRules(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z][a-z-]+)` \\|").FindAllStringSubmatch(string(page), -1) {
-		if rule := row[1]; !shown[rule] && rule != "too-complex" {
+		if rule := row[1]; !shown[rule] {
 			t.Errorf("the page has the rule %s, which is not shown here", rule)
 		}
 		delete(shown, row[1])
@@ -200,7 +211,7 @@ func TestRules(t *testing.T) {
 func TestSame(t *testing.T) {
 	for _, c := range rules {
 		for _, members := range []string{c.old, c.new} {
-			if strings.Contains(members, "accepts") {
+			if strings.Contains(members, "accepts") || c.rule == "too-complex" {
 				continue
 			}
 			if found := diff.Sets(loadType(t, members), loadType(t, members)); len(found) > 0 {
