@@ -41,7 +41,7 @@ func (c *diffCommand) Run(ctx context.Context) error {
 			return exit.Usagef("--fail-on: there is no class %q: name STORED, REQUEST, RESPONSE or SOURCE", class)
 		}
 	}
-	debug.SetMemoryLimit(diffMemory)
+	debug.SetMemoryLimit(min(diffMemory, debug.SetMemoryLimit(-1)))
 	app := c.program.application()
 	var sides [2]*schema.Registry
 	for i, name := range []string{c.Old, c.New} {
