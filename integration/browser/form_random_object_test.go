@@ -96,9 +96,10 @@ var constructs = []func(o *objectSort, depth int){
 		o.schema["oneOf"] = []any{branch("circle"), branch("square")}
 	},
 	func(o *objectSort, depth int) { // kinds that the user chooses
-		if o.schema["oneOf"] != nil {
+		if o.schema["oneOf"] != nil || o.r.kinds {
 			return
 		}
+		o.r.kinds = true
 		branch := func(title string) M {
 			b := M{"title": title}
 			o.add(part{fields: []field{o.under(depth, true)}, kind: title}, b)
