@@ -49,7 +49,8 @@ func (c *diffCommand) Run(ctx context.Context) error {
 		if err := printMistakes(err, name, "compared"); err != nil {
 			return err
 		}
-		sides[i] = registry.WithoutValidation()
+		registry.DropValidation()
+		sides[i] = registry
 	}
 	failing := 0
 	found := diff.Sets(sides[0], sides[1])

@@ -361,7 +361,8 @@ func BenchmarkSets(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		return loaded.WithoutValidation()
+		loaded.DropValidation()
+		return loaded
 	}
 	used := func() (time.Duration, int64) {
 		var usage syscall.Rusage
