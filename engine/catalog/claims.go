@@ -95,10 +95,15 @@ func (n *Indexing) compileRules() (err error) {
 	return nil
 }
 
-// Describe describes a unique key in messages to the author of a schema.
-func (n *Indexing) Describe(key string) string {
+// Describe describes a unique key of a type in messages to the author of its schema.
+func (n *Indexing) Describe(t *schema.Type, key string) string {
+	name := func(path string) string { return document.RenamedPath(path, t.ServedName) }
 	if rule := n.Rules[key]; rule != nil {
-		return rule.String()
+		return rule.Describe(name)
 	}
-	return key
+	property, form, is := strings.Cut(key, ":")
+	if property = name(property); is {
+		return property + ":" + form
+	}
+	return property
 }

@@ -87,7 +87,7 @@ func (d *duplicates) problems() (problems schema.Problems) {
 		if of.Exclusive(key) {
 			p.Text, p.Pointer = " cannot be exclusive: the intervals of stored objects overlap", "/x-exclusive"
 		}
-		p.Text = of.Describe(key) + p.Text
+		p.Text = of.Describe(d.t, key) + p.Text
 		problems = append(problems, p)
 	}
 	return problems

@@ -120,16 +120,16 @@ func (v *verifier) claims(s store.Snapshot, page []verified, found func(*store.R
 		for key, claim := range wanted[i] {
 			switch owner, claimed := owners[claim]; {
 			case !claimed:
-				found(r.Record, v.indexing.Describe(key)+" is unique, and its value is not reserved for this object", cureIndex)
+				found(r.Record, v.indexing.Describe(v.t, key)+" is unique, and its value is not reserved for this object", cureIndex)
 			case owner != r.ID:
-				found(r.Record, fmt.Sprintf("%s is unique, and %q has the same value", v.indexing.Describe(key), owner), "give one of them another value")
+				found(r.Record, fmt.Sprintf("%s is unique, and %q has the same value", v.indexing.Describe(v.t, key), owner), "give one of them another value")
 			case v.indexing.Exclusive(key):
 				_, other, err := catalog.Overlapping(v.ctx, s, claim, func(_ store.Claim, owner string) bool { return owner == r.ID })
 				if err != nil {
 					return err
 				}
 				if other != "" {
-					found(r.Record, fmt.Sprintf("%s overlaps the interval of %q", v.indexing.Describe(key), other), "give one of them another interval")
+					found(r.Record, fmt.Sprintf("%s overlaps the interval of %q", v.indexing.Describe(v.t, key), other), "give one of them another interval")
 				}
 			}
 		}

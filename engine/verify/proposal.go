@@ -227,7 +227,11 @@ func (v *proposed) judge(r *judged) error {
 		return err
 	}
 	v.shape.Hidden(r.object, func(at document.Pointer) {
-		v.found.add(kind{RuleHidden, v.shape.Place(at.String()), "the value would be hidden: the set does not declare the property, or does not show it"}, r.Key, "")
+		text := "the value would be hidden: the set does not declare the property, or does not show it"
+		if len(at) > 1 {
+			text = "the set does not declare the value, which answers can have until what is around it is written, or does not show it"
+		}
+		v.found.add(kind{RuleHidden, v.shape.Place(at.String()), text}, r.Key, "")
 	})
 	r.object = amended(v.shape, r.verified)
 	if err := v.claim(r); err != nil {
@@ -351,7 +355,7 @@ func (v *proposed) clashes() error {
 			property, _, _ := strings.Cut(key, ":")
 			at = "/" + strings.ReplaceAll(property, ".", "/")
 		}
-		v.found.add(kind{RuleUnique, at, v.indexing.Describe(key) + text}, c.Key, with.ID)
+		v.found.add(kind{RuleUnique, at, v.indexing.Describe(v.t, key) + text}, c.Key, with.ID)
 	})
 }
 

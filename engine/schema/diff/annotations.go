@@ -18,34 +18,36 @@ type meaning struct {
 	// added, removed and changed are the classes of each change; where there is none, the
 	// change breaks nothing.
 	added, removed, changed []Class
-	// text explains the keyword where it is added, without where it is removed.
-	text, without string
+	// text explains the keyword where it is added, without where it is removed. The cure is that
+	// of the first.
+	text, without, cure string
 }
 
 var meanings = []meaning{
-	{"x-ref", []Class{Stored, Request, Response, Source}, []Class{Response, Source}, []Class{Stored, Request, Source}, "the value is a reference, or one to other objects", "the value is no longer a reference"},
-	{"x-immutable", []Class{Request}, nil, nil, "the value cannot change once it is set", ""},
-	{"x-secret", []Class{Response}, loosened, nil, "the value is only returned to holders of the write permission", revealed},
-	{"x-readable", []Class{Request, Response}, loosened, []Class{Request, Response}, "the value is only returned to holders of a permission", revealed},
-	{"x-personal", nil, loosened, nil, "", "an erasure no longer removes the value"},
-	{"writeOnly", []Class{Response, Source}, loosened, nil, "the value is no longer returned", revealed},
-	{"readOnly", []Class{Request, Source}, nil, nil, "the value cannot be sent any more", ""},
-	{"x-complete", nil, []Class{Response, Source}, nil, "", "members that are not set are no longer returned"},
-	{"x-derived", []Class{Request, Source}, []Class{Response}, []Class{Response}, "the value is computed, and lists cannot be filtered by it", "the value is no longer computed"},
-	{"x-lookup", tightened, loosened, tightened, "the id must be in a list of the service", "the id need not be in a list of the service"},
-	{"x-unknown", []Class{Request}, nil, nil, "unknown members are refused", ""},
-	{"x-sequence", tightened, []Class{Response}, []Class{Response}, "the service numbers objects, and values that clients send are ignored", "the service no longer numbers objects"},
+	{"x-ref", []Class{Stored, Request, Response, Source}, []Class{Response, Source}, []Class{Stored, Request, Source}, "the value is a reference, or one to other objects; the set is refused while a stored value is none", "the value is no longer a reference", "use a new property, or take the values out of the stored objects first"},
+	{"x-immutable", []Class{Request}, nil, nil, "the value cannot change once it is set", "", ""},
+	{"x-secret", []Class{Request, Response}, loosened, nil, "the value is only returned to holders of the write permission, and lists cannot be filtered by it", revealed, `only "x-secret": false undoes it: a set without the keyword is refused`},
+	{"x-readable", []Class{Request, Response, Source}, loosened, []Class{Request, Response}, "the value is only returned to holders of a permission", revealed, ""},
+	{"x-personal", nil, loosened, nil, "", "an erasure no longer removes the value", ""},
+	{"writeOnly", []Class{Request, Response, Source}, loosened, nil, "the value is no longer returned, and lists cannot be filtered by it", revealed, ""},
+	{"readOnly", []Class{Request, Source}, nil, nil, "the value cannot be sent any more", "", ""},
+	{"x-complete", nil, []Class{Response, Source}, nil, "", "members that are not set are no longer returned", ""},
+	{"x-derived", []Class{Request, Source}, []Class{Response}, []Class{Response}, "the value is computed, and lists cannot be filtered by it", "the value is no longer computed", ""},
+	{"x-lookup", tightened, loosened, tightened, "the id must be in a list of the service", "the id need not be in a list of the service", ""},
+	{"x-unknown", []Class{Request}, nil, nil, "unknown members are refused", "", ""},
+	{"x-sequence", tightened, []Class{Response}, []Class{Response}, "the service numbers objects, and values that clients send are ignored; the set is refused while stored objects share a number", "the service no longer numbers objects", "change all but one of them first"},
 }
 
 // ruleKeywords are the keywords whose values are rules, or lists of rules.
 var ruleKeywords = []struct {
 	keyword, text  string
 	added, removed []Class
+	cure           string
 }{
-	{"x-frozen", "objects that match a condition cannot change", []Class{Request}, nil},
-	{"x-compare", "properties are compared", tightened, loosened},
-	{"x-exclusive", "intervals must not overlap", tightened, loosened},
-	{"x-validations", "objects must follow a rule", tightened, loosened},
+	{"x-frozen", "objects that match a condition cannot change", []Class{Request}, nil, ""},
+	{"x-compare", "properties are compared", tightened, loosened, ""},
+	{"x-exclusive", "intervals must not overlap, and the set is refused while those of stored objects do", tightened, loosened, "change the objects that marquee check --proposed lists first"},
+	{"x-validations", "objects must follow a rule", tightened, loosened, ""},
 }
 
 // rules compares the rules of objects, each of which is added or removed as a whole.
@@ -56,13 +58,13 @@ func (c *comparison) rules(old, new value) {
 			continue
 		}
 		for _, text := range lost(after, before) {
-			c.report("rule-added", k.added, new.all(k.keyword)[0].at, k.keyword+": "+k.text+": "+text, "")
+			c.report("rule-added", k.added, new.all(k.keyword)[0].at, k.keyword+": "+k.text+": "+writtenRule(new.of, k.keyword, text), k.cure)
 		}
 		if k.removed == nil {
 			continue
 		}
 		for _, text := range lost(before, after) {
-			c.report("rule-removed", k.removed, old.all(k.keyword)[0].at, k.keyword+" is removed: "+text, "")
+			c.report("rule-removed", k.removed, old.all(k.keyword)[0].at, k.keyword+" is removed: "+writtenRule(old.of, k.keyword, text), "")
 		}
 	}
 }
@@ -95,20 +97,24 @@ func (c *comparison) annotations(old, new value) {
 		gone, gained := lost(before, after), lost(after, before)
 		at := placeOf(old, new, m.keyword)
 		rule := "keyword-added"
-		classes, text := m.added, m.text
+		classes, text, cure := m.added, m.text, m.cure
 		switch {
 		case len(gone) > 0 && len(gained) > 0:
 			rule, classes = "keyword-changed", m.changed
 		case len(gained) > 0:
 		case len(gone) > 0:
-			if rule, classes, text = "keyword-removed", m.removed, m.without; text == revealed {
+			rule, classes, text, cure = "keyword-removed", m.removed, m.without, ""
+			if text == revealed {
 				rule = "visibility-changed"
+			}
+			if m.keyword == "x-secret" && len(new.all("x-secret")) == 0 {
+				text, cure = text+", and the set is refused", `write "x-secret": false, with which stored values are decrypted`
 			}
 		default:
 			continue
 		}
 		if len(classes) > 0 {
-			c.report(rule, classes, at, m.keyword+": "+text, "")
+			c.report(rule, classes, at, m.keyword+": "+text, cure)
 		}
 	}
 	c.formerValues(old, new)
@@ -151,14 +157,14 @@ func (c *comparison) initial(old, new value) {
 	}
 }
 
-// steps returns what each step from one value to another requires, as JSON, "" for nothing;
-// open reports whether all are allowed.
-func (v value) steps() (steps map[[2]string]string, open bool) {
-	open = true
+// steps returns what each step from one value to another requires, as JSON, "" for nothing. A
+// value of the list that x-transitions does not mention can change to any that may be the first.
+func (v value) steps(listed []string) map[[2]string]string {
+	steps, mentioned := map[[2]string]string{}, map[string]bool{}
 	for _, s := range v.all("x-transitions") {
 		from, _ := s.value.(map[string]any)
-		steps, open = map[[2]string]string{}, false
 		for value, targets := range from {
+			mentioned[value] = true
 			list, _ := targets.([]any)
 			for _, target := range list {
 				to, requires := target, ""
@@ -168,30 +174,50 @@ func (v value) steps() (steps map[[2]string]string, open bool) {
 					delete(guarded, "to")
 					requires = string(document.Append(nil, guarded))
 				}
+				mentioned[fmt.Sprint(to)] = true
 				steps[[2]string{value, fmt.Sprint(to)}] = requires
 			}
 		}
 	}
-	return steps, open
+	first, _ := v.listed()
+	if initial := v.all("x-initial"); len(initial) > 0 {
+		first = statedTexts(v, "x-initial")
+	}
+	for _, from := range listed {
+		for _, to := range first {
+			if from, to := plain(from), plain(to); !mentioned[from] && from != to {
+				steps[[2]string{from, to}] = ""
+			}
+		}
+	}
+	return steps
+}
+
+// plain returns the string that JSON is of.
+func plain(text string) string {
+	value, _ := document.Decode([]byte(text), document.Limits{})
+	return fmt.Sprint(value)
 }
 
 // transitions compares the steps of x-transitions.
 func (c *comparison) transitions(old, new value) {
-	before, wasOpen := old.steps()
-	renamed := make(map[[2]string]string, len(before)) // as they are named now
-	for step, requires := range before {
-		renamed[[2]string{new.renamedText(step[0]), new.renamedText(step[1])}] = requires
-	}
-	before = renamed
-	after, isOpen := new.steps()
 	at := placeOf(old, new, "x-transitions")
 	switch {
-	case isOpen:
+	case len(new.all("x-transitions")) == 0:
 		return
-	case wasOpen:
+	case len(old.all("x-transitions")) == 0:
 		c.report("step-removed", []Class{Request}, at, "the value can only change in the steps of x-transitions", "list every step that clients use")
 		return
 	}
+	values, _ := old.listed()
+	before := map[[2]string]string{} // as they are named now
+	for step, requires := range old.steps(values) {
+		before[[2]string{new.renamedText(step[0]), new.renamedText(step[1])}] = requires
+	}
+	for i, text := range values {
+		values[i] = new.renamed(text)
+	}
+	after := new.steps(values)
 	for _, step := range slices.SortedFunc(maps.Keys(before), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) }) {
 		switch now, there := after[step]; {
 		case !there:

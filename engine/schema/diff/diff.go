@@ -107,7 +107,7 @@ func Of(old, new *schema.Registry, compared func(*schema.Type) bool) []Differenc
 			cure = "keep was as it is, or export its objects first"
 		}
 		c.typeName = name
-		c.report(typeRemoved, Classes, c.old.root(t), "the type "+name+" is removed: its objects can no longer be read", cure+"; accepts of another type, at /"+name+", accepts it")
+		c.report(typeRemoved, Classes, c.old.root(t), "the type "+name+" is removed: its objects can no longer be read, and while there are any, a start is refused without --known-types-only", cure+"; accepts of another type, at /"+name+", accepts it")
 	}
 	c.accept()
 	slices.SortFunc(c.found, func(a, b Difference) int {

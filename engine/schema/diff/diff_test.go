@@ -42,8 +42,16 @@ var rules = []struct {
 	{"id-required", "REQUEST", with(``), with(`"id": "required"`), with(`"id": "generated"`)},
 	{"id-property-changed", "REQUEST RESPONSE SOURCE", with(`"idProperty": "number"`), with(``), with(`"idProperty": "number", "group": "A"`)},
 	{"permission-changed", "REQUEST", with(`"permission": "MANAGE_THINGS"`), with(`"permission": "MANAGE_ALL"`), with(`"permissions": {"write": "MANAGE_THINGS", "create": "MANAGE_THINGS"}`)},
-	{"read-permission-changed", "REQUEST RESPONSE", with(`"permissions": {"write": "W"}`), with(`"permissions": {"read": "R", "write": "W"}`), with(`"permission": "W"`)},
+	{"permission-changed", "REQUEST RESPONSE", secret(`"permission": "V"`), secret(`"permission": "W"`), secret(`"permissions": {"write": "V", "create": "V"}`)},
+	{"permission-changed", "REQUEST", secret(`"permission": "V"`), secret(`"permissions": {"write": "V", "create": "W"}`), secret(`"permission": "V"`)},
+	{"read-permission-changed", "REQUEST RESPONSE SOURCE", with(`"permissions": {"write": "W"}`), with(`"permissions": {"read": "R", "write": "W"}`), with(`"permission": "W"`)},
+	{"read-permission-changed", "REQUEST RESPONSE", with(`"permissions": {"read": "S", "write": "W"}`), with(`"permissions": {"read": "R", "write": "W"}`), with(`"permissions": {"read": "S", "write": "W", "create": "W"}`)},
+	{"read-permission-changed", "REQUEST RESPONSE", with(`"permission": "W", "public": {}`), with(`"permissions": {"read": "R", "write": "W"}, "public": {}`), with(`"permissions": {"write": "W"}, "public": {}`)},
 	{"visibility-changed", "REQUEST RESPONSE", team(`"team": "team"`), team(``), team(`"team": ["team"]`)},
+	{"visibility-changed", "RESPONSE", with(``), with(`"public": {}`), with(`"group": "A"`)},
+	{"visibility-changed", "REQUEST RESPONSE", one(`{"type": "string", "x-readable": "R"}`), `"x-resource": {"path": "things", "public": {}}, ` + one(`{"type": "string", "x-readable": "R"}`), one(`{"type": "string", "x-readable": "R", "title": "A"}`)},
+	{"visibility-changed", "REQUEST RESPONSE", with(`"public": {}`), with(``), with(`"public": {}, "group": "A"`)},
+	{"visibility-changed", "REQUEST RESPONSE SOURCE", with(`"permissions": {"read": "R", "write": "W"}, "public": {}`), with(`"permissions": {"read": "R", "write": "W"}`), with(`"permissions": {"read": "R", "write": "W"}, "public": {}, "group": "A"`)},
 	{"visibility-changed", "RESPONSE", with(`"permissions": {"read": "R", "write": "W"}`), with(`"permission": "W"`), with(`"permissions": {"read": "S", "write": "W"}`)},
 	{"visibility-changed", "RESPONSE", one(`{"type": "string", "x-readable": "R"}`), one(`{"type": "string"}`), one(`{"type": "string", "x-readable": "S"}`)},
 	{"visibility-changed", "RESPONSE", one(`{"type": "string", "x-secret": true}`), one(`{"type": "string", "x-secret": false}`), one(`{"type": "string", "x-secret": true, "title": "A"}`)},
@@ -52,8 +60,8 @@ var rules = []struct {
 	{"parent-changed", "STORED REQUEST RESPONSE SOURCE", parent(``), parent(`"parent": "team"`), parent(`"group": "A"`)},
 	{"pages-removed", "RESPONSE SOURCE", with(``), with(`"page": false`), with(`"page": true`)},
 	{"path-reserved", "STORED REQUEST", with(`"paths": ["x"]`), with(`"paths": ["x", "y"]`), with(``)},
-	{"sort-removed", "REQUEST", with(`"sort": ["a", "b"]`), with(`"sort": ["b"]`), with(`"sort": ["b", "a"]`)},
-	{"search-removed", "REQUEST", with(`"search": ["a"]`), with(``), with(`"search": ["a", "b"]`)},
+	{"sort-removed", "REQUEST SOURCE", with(`"sort": ["a", "b"]`), with(`"sort": ["b"]`), with(`"sort": ["b", "a"]`)},
+	{"search-removed", "REQUEST SOURCE", with(`"search": ["a"]`), with(``), with(`"search": ["a", "b"]`)},
 	{"search-changed", "RESPONSE", with(`"search": ["a", "b"]`), with(`"search": ["b"]`), with(`"search": ["b", "a"]`)},
 	{"unique-added", "STORED REQUEST", with(`"unique": ["a"]`), with(`"unique": ["a", "b"]`), with(`"unique": ["a"], "sort": ["b"]`)},
 	{"unique-removed", "RESPONSE", with(`"unique": ["a", "b"]`), with(`"unique": ["a"]`), with(`"unique": ["b", "a"]`)},
@@ -95,11 +103,18 @@ var rules = []struct {
 	{"value-refused", "STORED REQUEST SOURCE", one(`{"type": "object", "properties": {"b": {}}}`), one(`{"type": "object", "properties": {"b": false}}`), one(`{"type": "object", "properties": {"b": true}}`)},
 	{"value-accepted", "RESPONSE SOURCE", one(`{"type": "object", "properties": {"b": false}}`), one(`{"type": "object", "properties": {"b": {}}}`), one(`{"type": "object", "properties": {"b": false, "c": {}}}`)},
 	{"keyword-added", "REQUEST", one(`{"type": "string"}`), one(`{"type": "string", "x-immutable": true}`), one(`{"type": "string", "x-personal": true}`)},
+	{"keyword-added", "REQUEST RESPONSE", one(`{"type": "string"}`), one(`{"type": "string", "x-secret": true}`), one(`{"type": "string", "x-secret": false}`)},
+	{"keyword-added", "REQUEST RESPONSE SOURCE", one(`{"type": "string"}`), one(`{"type": "string", "writeOnly": true}`), one(`{"type": "string", "writeOnly": false}`)},
+	{"keyword-added", "REQUEST RESPONSE SOURCE", one(`{"type": "string"}`), one(`{"type": "string", "x-readable": "R"}`), one(`{"type": "string", "title": "R"}`)},
+	{"keyword-changed", "REQUEST RESPONSE", one(`{"type": "string", "x-readable": "R"}`), one(`{"type": "string", "x-readable": "S"}`), one(`{"type": "string", "x-readable": "R", "title": "A"}`)},
 	{"keyword-removed", "RESPONSE SOURCE", one(`{"type": "object", "x-complete": true, "properties": {"b": {"type": "string"}}}`), one(`{"type": "object", "properties": {"b": {"type": "string"}}}`), one(`{"type": "object", "x-complete": true, "properties": {"b": {"type": "string"}, "c": {"type": "string"}}}`)},
 	{"keyword-removed", "RESPONSE", one(`{"type": "string", "x-personal": true}`), one(`{"type": "string"}`), one(`{"type": "string", "x-personal": true, "title": "A"}`)},
 	{"keyword-changed", "REQUEST", one(`{"enum": ["A", "B", "C"], "x-initial": ["A", "B"]}`), one(`{"enum": ["A", "B", "C"], "x-initial": ["B"]}`), one(`{"enum": ["A", "B", "C"], "x-initial": ["C", "B", "A"]}`)},
 	{"keyword-changed", "REQUEST", one(`{"enum": ["A", "B"], "x-initial": ["A"]}`), one(`{"enum": ["A", "B"], "x-initial": ["B"]}`), one(`{"enum": ["A", "B"], "x-initial": ["A"], "x-personal": true}`)},
 	{"step-removed", "REQUEST", one(`{"type": "string", "enum": ["A", "B"], "x-transitions": {"A": ["B"], "B": ["A"]}}`), one(`{"type": "string", "enum": ["A", "B"], "x-transitions": {"A": ["B"], "B": []}}`), one(`{"type": "string", "enum": ["A", "B"]}`)},
+	{"step-removed", "REQUEST", one(`{"type": "string", "enum": ["A", "B", "C"], "x-initial": ["A"], "x-transitions": {"A": ["B"], "B": ["C"]}}`), one(`{"type": "string", "enum": ["A", "B", "C"], "x-initial": ["A"], "x-transitions": {"A": ["B", "C"], "B": ["A"]}}`), one(`{"type": "string", "enum": ["A", "B", "C"], "x-initial": ["A", "C"], "x-transitions": {"A": ["B", "C"], "B": ["C", "A"]}}`)},
+	{"step-removed", "REQUEST", one(`{"type": "string", "enum": ["A", "B", "C"], "x-transitions": {"A": ["C"]}}`), one(`{"type": "string", "enum": ["A", "B", "C"], "x-transitions": {"A": ["C"], "B": ["C"]}}`), one(`{"type": "string", "enum": ["A", "B", "C"], "x-transitions": {"A": ["C"], "B": ["C", "A"]}}`)},
+	{"step-removed", "REQUEST", one(`{"type": "string", "enum": ["A", "B", "C"], "x-initial": ["A"], "x-transitions": {"A": ["C"], "B": ["A"]}}`), one(`{"type": "string", "enum": ["A", "B", "C"], "x-initial": ["C"], "x-transitions": {"A": ["C"]}}`), one(`{"type": "string", "enum": ["A", "B", "C"], "x-initial": ["A"], "x-transitions": {"A": ["C"]}}`)},
 	{"step-guarded", "REQUEST", one(`{"type": "string", "enum": ["A", "B"], "x-transitions": {"A": ["B"], "B": []}}`), one(`{"type": "string", "enum": ["A", "B"], "x-transitions": {"A": [{"to": "B", "permission": "P"}], "B": []}}`), one(`{"type": "string", "enum": ["A", "B"], "x-transitions": {"A": ["B"], "B": ["A"]}}`)},
 	{"type-renamed", "RESPONSE SOURCE", `"x-resource": {"path": "parts"}, "properties": {}`, with(`"was": "parts"`), `"x-resource": {"path": "parts", "was": "things"}, "properties": {}`},
 	{"path-removed", "REQUEST SOURCE", with(`"was": ["parts", "items"]`), with(`"was": "parts"`), with(`"was": ["parts", "pieces", "items"]`)},
@@ -141,6 +156,11 @@ func with(members string) string {
 		members = ", " + members
 	}
 	return `"x-resource": {"path": "things"` + members + `}, "properties": {"a": {"type": "string"}, "b": {"type": "string"}}`
+}
+
+// secret is with, and one of the properties is a secret.
+func secret(members string) string {
+	return strings.Replace(with(members), `"b": {"type": "string"}`, `"b": {"type": "string", "x-secret": true}`, 1)
 }
 
 func team(members string) string {

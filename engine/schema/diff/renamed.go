@@ -151,7 +151,7 @@ func renamedRule(part any, name func(string) string) any {
 var selfMember = regexp.MustCompile("\\b(self|oldSelf)(\\.\\??`?)([A-Za-z0-9_-]+)")
 
 // renamedExpressions returns rules of x-validations with other names of properties.
-func renamedExpressions(rules []any, name func(string) string) any {
+func renamedExpressions(rules []any, name func(string) string) []any {
 	renamed := slices.Clone(rules)
 	for i, rule := range renamed {
 		members, _ := rule.(map[string]any)
@@ -168,6 +168,21 @@ func renamedExpressions(rules []any, name func(string) string) any {
 		renamed[i] = members
 	}
 	return renamed
+}
+
+// writtenRule returns a rule, as JSON, with the names of properties that are written in the type.
+// Without one, it is a rule of a value within the objects.
+func writtenRule(t *schema.Type, keyword, text string) string {
+	rule, err := document.Decode([]byte(text), document.Limits{})
+	switch {
+	case t == nil || err != nil:
+		return text
+	case keyword == "x-validations":
+		rule = renamedExpressions([]any{rule}, t.ServedName)[0]
+	default:
+		rule = renamedRule(rule, t.ServedName)
+	}
+	return string(document.Append(nil, rule))
 }
 
 // written returns the pointer as it is in the file of a type, of one into storedContent.

@@ -42,8 +42,12 @@ func (c *comparison) resources(old, new *schema.Type) {
 	}
 	report("id", "id-required", []Class{Request}, new.IDRequired && !old.IDRequired, "clients must choose the id of a new object", "")
 	report("idProperty", "id-property-changed", []Class{Request, Response, Source}, old.IDProperty != new.IDProperty, "the id has another second name", "keep the name")
-	report("permissions", "permission-changed", []Class{Request}, old.Permission != new.Permission || old.Create != new.Create, "another permission is required to write objects", "grant the new permission first")
-	report("permissions", "read-permission-changed", []Class{Request, Response}, new.Read != "" && old.Read != new.Read, "a permission is required to see objects: "+new.Read, "grant the permission first")
+	writing, text := []Class{Request}, "another permission is required to write objects"
+	if old.Permission != new.Permission && hasSecrets(new) {
+		writing, text = []Class{Request, Response}, text+", and to see their secrets"
+	}
+	report("permissions", "permission-changed", writing, old.Permission != new.Permission || old.Create != new.Create, text, "grant the new permission first")
+	report("permissions", "read-permission-changed", secluding(old, new), new.Read != "" && old.Read != new.Read, "a permission is required to see objects: "+new.Read, "grant the permission first")
 	report("permissions", "visibility-changed", loosened, new.Read == "" && old.Read != "", "no permission is required to see objects any more: "+old.Read, "")
 	report("label", "label-changed", []Class{Response}, old.Label != new.Label, "references show another property as the name", "")
 	report("parent", "parent-changed", []Class{Stored, Request, Response, Source}, old.Parent != new.Parent, "objects have other paths", "keep the parent")
@@ -52,9 +56,9 @@ func (c *comparison) resources(old, new *schema.Type) {
 		report("paths", "path-reserved", tightened, true, "an object can no longer have the id "+path, "")
 	}
 	for _, name := range lost(old.Sort, new.Sort) {
-		report("sort", "sort-removed", []Class{Request}, true, "lists can no longer be ordered by "+name, "keep it")
+		report("sort", "sort-removed", []Class{Request, Source}, true, "lists can no longer be ordered by "+document.RenamedPath(name, old.ServedName), "keep it")
 	}
-	report("search", "search-removed", []Class{Request}, len(old.Search) > 0 && len(new.Search) == 0, "q is no longer supported", "keep a property")
+	report("search", "search-removed", []Class{Request, Source}, len(old.Search) > 0 && len(new.Search) == 0, "q is no longer supported", "keep a property")
 	report("search", "search-changed", []Class{Response}, len(new.Search) > 0 && len(lost(old.Search, new.Search)) > 0, "q finds less", "")
 	c.resourceLists(old, new, report)
 }
@@ -64,16 +68,39 @@ func (c *comparison) resourceLists(old, new *schema.Type, report func(key, rule 
 	for _, key := range []string{"unique", "uniqueForm"} {
 		before, after := c.old.textsOf(old, "x-resource", key), c.new.textsOf(new, "x-resource", key)
 		for _, text := range lost(after, before) {
-			report(key, "unique-added", tightened, true, "one more rule of unique values: "+text, "")
+			more, cure := "", ""
+			if key == "unique" {
+				more, cure = ", and the set is refused while stored objects share them", "change the objects that marquee check --proposed lists first"
+			}
+			report(key, "unique-added", tightened, true, "one more rule of unique values"+more+": "+writtenRule(new, key, text), cure)
 		}
 		for _, text := range lost(before, after) {
-			report(key, "unique-removed", loosened, true, "one rule of unique values fewer: "+text, "")
+			report(key, "unique-removed", loosened, true, "one rule of unique values fewer: "+writtenRule(old, key, text), "")
 		}
 	}
 	for _, key := range []string{"team", "owner", "public"} {
 		before, after := c.old.textsOf(old, "x-resource", key), c.new.textsOf(new, "x-resource", key)
-		report(key, "visibility-changed", []Class{Request, Response}, !slices.Equal(before, after), "other callers see objects", "")
+		classes := secluding(old, new)
+		if key == "public" && old.Public == nil && !new.Shape.HasReadable {
+			classes = loosened
+		}
+		report(key, "visibility-changed", classes, !slices.Equal(before, after), "other callers see objects", "")
 	}
+}
+
+// secluding is what breaks if fewer callers see objects: SOURCE, too, if the public document no
+// longer has the type.
+func secluding(old, new *schema.Type) []Class {
+	classes := []Class{Request, Response}
+	if new.Secluded() && !old.Secluded() {
+		classes = append(classes, Source)
+	}
+	return classes
+}
+
+// hasSecrets reports whether values of a type are secret.
+func hasSecrets(t *schema.Type) bool {
+	return slices.ContainsFunc(slices.Collect(t.Shape.All()), func(shape *document.Shape) bool { return shape.Secret })
 }
 
 // textsOf returns the JSON of the items of a list in a type, or of a single value.

@@ -91,9 +91,13 @@ func (c *comparison) valueTypes(old, new value) (common map[string]bool) {
 			gained = append(gained, name)
 		}
 	}
+	if i := slices.Index(lost, "number"); i >= 0 && common["integer"] { // an integer is a number where it is stored
+		lost = slices.Delete(lost, i, i+1)
+		c.report("type-narrowed", narrowed, placeOf(old, new, "type"), "the value can no longer be a number with a fraction", "keep the type until no stored value has a fraction")
+	}
 	if len(lost) > 0 {
 		at := placeOf(old, new, "type")
-		c.report("type-narrowed", narrowed, at, "the value can no longer be "+alternatives(lost), "keep the type, or use a new property")
+		c.report("type-narrowed", narrowed, at, "the value can no longer be "+alternatives(lost)+", and the set is refused while a stored value is", "keep the type, or use a new property")
 	}
 	if len(gained) > 0 {
 		at := placeOf(old, new, "type")

@@ -53,15 +53,20 @@ func (r *ClaimRule) Key() string {
 	return key
 }
 
-// String describes the rule in messages to the author of a schema.
-func (r *ClaimRule) String() string {
-	last := len(r.Properties) - 1
-	text := r.Properties[last]
+// Describe describes the rule, with other names of its properties, in messages to the author of
+// a schema.
+func (r *ClaimRule) Describe(name func(path string) string) string {
+	names := make([]string, len(r.Properties))
+	for i, path := range r.Properties {
+		names[i] = name(path)
+	}
+	last := len(names) - 1
+	text := names[last]
 	if last > 0 {
-		text = strings.Join(r.Properties[:last], ", ") + " and " + text
+		text = strings.Join(names[:last], ", ") + " and " + text
 	}
 	if r.Exclusive() {
-		text += " from " + r.From + " to " + r.To
+		text += " from " + name(r.From) + " to " + name(r.To)
 	}
 	return text
 }
