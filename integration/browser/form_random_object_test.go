@@ -96,10 +96,9 @@ var constructs = []func(o *objectSort, depth int){
 		o.schema["oneOf"] = []any{branch("circle"), branch("square")}
 	},
 	func(o *objectSort, depth int) { // kinds that the user chooses
-		if o.schema["oneOf"] != nil || o.r.kinds {
+		if o.schema["oneOf"] != nil {
 			return
 		}
-		o.r.kinds = true
 		branch := func(title string) M {
 			b := M{"title": title}
 			o.add(part{fields: []field{o.under(depth, true)}, kind: title}, b)
@@ -269,9 +268,11 @@ func (o *objectSort) make() M {
 	return object
 }
 
+// fill adds the fields of a part. A default that goes when a condition does not hold any more is entered, as the change
+// removes it.
 func (o *objectSort) fill(object M, p part) {
 	for _, f := range p.fields {
-		if !f.fixed && !f.supplied && (f.needed || o.r.IntN(4) > 0) {
+		if !f.fixed && !f.supplied && (f.needed || p.applies != nil && f.sort.preset != nil || o.r.IntN(4) > 0) {
 			object[f.name] = f.sort.make()
 		}
 	}

@@ -13,12 +13,10 @@ type randomForm struct {
 	made  int
 	decks map[string][]int
 	// defs are the definitions of the type that is being made, and global is whether it belongs to no network.
-	// kinds is whether one of its objects has kinds that the user chooses. With two of them, one within the
-	// other, choosing the inner kind can forget the outer one.
 	// sometimes and complete are how many conditions and how many objects that are x-complete are around the
 	// schema that is being made.
 	defs                M
-	global, kinds       bool
+	global              bool
 	sometimes, complete int
 }
 

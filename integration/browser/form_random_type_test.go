@@ -18,7 +18,7 @@ func named(name string, s sort) field { return field{name: name, label: inWords(
 
 // typeOf is a type, and its objects.
 func (r *randomForm) typeOf(path string) *typeSort {
-	r.defs, r.kinds = M{}, false
+	r.defs = M{}
 	t := &typeSort{objectSort: &objectSort{r: r, schema: M{"type": "object"}}, path: path}
 	text := named([]string{"name", r.name()}[r.IntN(2)], plain("name", M{"type": "string", "maxLength": 100}, func() any { return r.text() }))
 	text.needed = true

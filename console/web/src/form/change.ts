@@ -93,11 +93,12 @@ export interface Change {
   body: JsonObject;
 }
 
-/** changeOf returns what must be sent to change one object into another, undefined for nothing. A merge patch
- * cannot set a member to null: then the properties in which that is needed are sent as a whole. */
-export function changeOf(from: JsonObject, to: JsonObject): Change | undefined {
+/** changeOf returns what must be sent to change one object into another, undefined for nothing. What was read, and is the same
+ * now that no condition hides it any more, is not sent. A merge patch cannot set a member to null: then the properties in which
+ * that is needed are sent as a whole. */
+export function changeOf(from: JsonObject, to: JsonObject, read: JsonObject = from): Change | undefined {
   const state = { whole: false };
-  const patch = difference(from, to, state);
+  const patch = difference(from, to, read, state);
   if (Object.keys(patch).length === 0) return undefined;
   if (!state.whole) return { method: "PATCH", body: patch };
   const body: JsonObject = {};
@@ -105,14 +106,17 @@ export function changeOf(from: JsonObject, to: JsonObject): Change | undefined {
   return { method: "PUT", body };
 }
 
-function difference(from: JsonObject, to: JsonObject, state: { whole: boolean }): JsonObject {
+function difference(from: JsonObject, to: JsonObject, read: Json | undefined, state: { whole: boolean }): JsonObject {
   const patch: JsonObject = {};
   for (const name of new Set([...Object.keys(from), ...Object.keys(to)])) {
+    const there = isObject(read) ? own(read, name) : undefined;
     const before = own(from, name), after = own(to, name);
-    if (equal(before, after)) continue;
+    if (equal(before, after) || equal(there, after)) continue;
     if (after === undefined) put(patch, name, null);
-    else if (isObject(before) && isObject(after)) put(patch, name, difference(before, after, state));
-    else {
+    else if (isObject(before ?? there) && isObject(after)) {
+      const inner = difference(isObject(before) ? before : {}, after, there, state);
+      if (Object.keys(inner).length > 0) put(patch, name, inner);
+    } else {
       put(patch, name, after);
       state.whole ||= after === null || hasNull(after);
     }

@@ -63,7 +63,7 @@ export class Form {
   /** What would be sent, undefined for nothing. */
   readonly change = computed<Change | undefined>(() => {
     if (this.value.value === this.base.value) return undefined;
-    return changeOf(this.before(), this.shown(this.value.value));
+    return changeOf(this.before(), this.shown(this.value.value), this.base.value);
   });
 
   /** Returns what was read without what the conditions of its schema hide. */

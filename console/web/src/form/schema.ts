@@ -149,13 +149,15 @@ function choose(root: Schema, branches: Schema[], value: Json | undefined, choic
   if (chosen >= 0) collect(root, branches[chosen]!, value, () => undefined, to);
 }
 
+/** fitting returns the branch that a value was stored with. Of those that it matches, it is the one that has most of it: what
+ * is not set, and is returned nevertheless (x-complete), can match others, too. */
 function fitting(root: Schema, branches: Schema[], value: Json | undefined): number {
   if (value === undefined || value === null) return -1;
-  const whole = branches.findIndex((branch) => matches(root, branch, value));
-  if (whole >= 0) return whole;
-  if (!isObject(value)) return branches.findIndex((branch) => [flat(root, branch).type ?? []].flat().some((type) => hasType(type, value)));
-  const counts = branches.map((branch) => Object.keys(flat(root, branch).properties).filter((name) => !isBlank(own(value, name))).length);
-  return counts.findIndex((count) => count > 0 && count === Math.max(...counts));
+  const whole = branches.map((branch) => matches(root, branch, value)), some = whole.includes(true);
+  if (!isObject(value)) return some ? whole.indexOf(true) : branches.findIndex((branch) => [flat(root, branch).type ?? []].flat().some((type) => hasType(type, value)));
+  const counts = branches.map((branch, i) => (some && !whole[i] ? -1 : Object.keys(flat(root, branch).properties).filter((name) => !isBlank(own(value, name))).length));
+  const best = Math.max(...counts);
+  return some || best > 0 ? counts.indexOf(best) : -1;
 }
 
 /** discriminator returns the property for which every branch has values of its own. */
