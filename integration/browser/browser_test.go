@@ -94,10 +94,14 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
+// elsewhere is the host of a server as another machine, over HTTP, knows it: not a secure context, as localhost is.
+const elsewhere = "elsewhere.test"
+
 func start(path string) {
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.WSURLReadTimeout(time.Minute),
 		chromedp.Flag("disable-dev-shm-usage", false), chromedp.Flag("ignore-certificate-errors", true), // of servers that tests start
 		chromedp.Flag("enable-blink-features", "ComputedAccessibilityInfo"), // computedRole and computedName, which screen readers are told
+		chromedp.Flag("host-resolver-rules", "MAP "+elsewhere+" 127.0.0.1"),
 		// As browsers with a screen do, a frame that is not trusted has a process of its own.
 		chromedp.Flag("site-per-process", true), chromedp.Flag("enable-features", "NetworkServiceInProcess,IsolateSandboxedIframes"))
 	if os.Getuid() == 0 {

@@ -76,7 +76,7 @@ var (
 	WarnEventTypeUnknown = Messages.Warning("warning.line.item.event.type.unknown", "There is no custom event type {{id}}, so no action is counted.")
 	WarnNoCreative       = Messages.Warning("warning.line.item.no.creative", "The line item has no creative that is APPROVED and ACTIVE.")
 	WarnEnded            = Messages.Warning("warning.line.item.ended", "The end date {{endDate}} has passed.")
-	WarnTargetHidden     = Messages.Warning("warning.line.item.target.hidden", "The targeting refers to {{count}} hidden objects of the type {{type}}: {{ids}}.")
+	WarnTargetHidden     = Messages.Warning("warning.line.item.target.hidden", "The targeting refers to hidden objects of the type {{type}} ({{count}}): {{ids}}.")
 )
 
 // Article search.

@@ -235,6 +235,12 @@ export const api = {
   },
 };
 
+/** A random UUID. The one of the browser, crypto.randomUUID, is missing in pages that come over HTTP from another machine. */
+export function randomId(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(16)).map((byte, i) => (i === 6 ? (byte & 15) | 64 : i === 8 ? (byte & 63) | 128 : byte));
+  return [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("").replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
+}
+
 /** The path of objects of a type, or of one of them, whose id is behind that of its parent, if it has one. */
 export function pathOf(type: string, network: string, ids: string | readonly string[] = [], query: Record<string, string> = {}): string {
   const search = new URLSearchParams({ context: network, ...query });

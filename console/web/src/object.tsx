@@ -3,6 +3,7 @@
 import { useComputed, useSignal } from "@preact/signals";
 import type { RefObject } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
+import { randomId } from "./api";
 import { Heading, titleOf } from "./app";
 import "./form/texts";
 import { ConflictView } from "./form/conflict";
@@ -232,7 +233,7 @@ function Summary({ form, refer }: { form: Form; refer: RefObject<HTMLDivElement 
 /** Panel shows another object beside the form. */
 function Panel({ form, beside }: { form: Form; beside: Beside }) {
   const [opener, field] = useMemo(() => [document.activeElement as HTMLElement | null, document.activeElement?.closest(".reference")], [beside]);
-  const key = useMemo(() => crypto.randomUUID(), [beside]);
+  const key = useMemo(() => randomId(), [beside]);
   const close = () => {
     form.beside.value = null;
     queueMicrotask(() => (opener?.isConnected ? opener : field?.querySelector("input"))?.focus());

@@ -1,6 +1,6 @@
 // Who may do what in a network: the permissions of its roles, and the roles and the teams of its users.
 import { useState } from "preact/hooks";
-import { api, me, pathOf, type Answer } from "../api";
+import { api, me, pathOf, randomId, type Answer } from "../api";
 import { Heading } from "../app";
 import { failure } from "../form/saving";
 import { useAnswer, useSchema } from "../hooks";
@@ -206,7 +206,7 @@ async function saved(path: string, shown: string[], of: (body: any) => string[],
   if (now.status !== 200) return failure(now);
   const before = of(now.body);
   if (before.length !== shown.length || before.some((one) => !shown.includes(one))) return t("access.meanwhile");
-  const answer: Answer = await api.send("PATCH", path, change(now.body), { "If-Match": now.headers.get("ETag") ?? "", "Idempotency-Key": crypto.randomUUID() });
+  const answer: Answer = await api.send("PATCH", path, change(now.body), { "If-Match": now.headers.get("ETag") ?? "", "Idempotency-Key": randomId() });
   return answer.status === 200 ? "" : answer.status === 412 ? t("access.meanwhile") : failure(answer);
 }
 

@@ -1,7 +1,7 @@
 // Reading and saving an object. Each save has a condition, and what may have arrived
 // is repeated with the same key.
 
-import { api, pathOf } from "../api";
+import { api, pathOf, randomId } from "../api";
 import type { Answer } from "../api";
 import { changes } from "../hooks";
 import { commonNames, followable, schemaOf } from "../schema";
@@ -77,7 +77,7 @@ export async function open(type: string, network: string, ids: string[], above: 
 function begun(schema: Schema, above: string): JsonObject {
   const { parent, id } = schema["x-resource"] ?? {};
   const value = initial(schema, schema);
-  if (parent !== undefined && id !== "required") value.id = crypto.randomUUID();
+  if (parent !== undefined && id !== "required") value.id = randomId();
   if (parent !== undefined && above) put(value, parent, above);
   return value;
 }
@@ -173,7 +173,7 @@ async function attempt(opened: Opened): Promise<Outcome> {
   if (form.type !== "tokens" && !writesOnly(schema, schema, body, sent)) {
     const text = (request: Request) => JSON.stringify([request.method, request.path, request.headers["If-Match"], request.body]);
     const now: Request = { method, path, body, headers, value };
-    const key = opened.request && text(opened.request) === text(now) ? opened.request.headers["Idempotency-Key"]! : crypto.randomUUID();
+    const key = opened.request && text(opened.request) === text(now) ? opened.request.headers["Idempotency-Key"]! : randomId();
     headers["Idempotency-Key"] = key;
     opened.request = now;
   }

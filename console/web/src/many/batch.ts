@@ -2,7 +2,7 @@
 // what may have arrived is repeated with the same key.
 
 import { signal } from "@preact/signals";
-import { api, pathOf, type Answer } from "../api";
+import { api, pathOf, randomId, type Answer } from "../api";
 import { writesOnly } from "../form/saving";
 import type { Schema } from "../form/schema";
 import type { JsonObject } from "../form/value";
@@ -133,4 +133,4 @@ export class Transactions<O extends Operation> {
   }
 }
 
-const part = <O,>(operations: O[]): Part<O> => ({ operations, key: crypto.randomUUID() });
+const part = <O,>(operations: O[]): Part<O> => ({ operations, key: randomId() });
