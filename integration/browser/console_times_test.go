@@ -83,7 +83,7 @@ func (c *console) took(name, path, usable string, most float64) {
 		c.await(usable)
 		return evaluate[float64](c.t, c.ctx, "performance.now()")
 	}
-	judge(c.t, name, most, 200,
+	judge(c.t, name, most, 250,
 		func() float64 {
 			return open("data:text/html,"+url.PathEscape(`<!doctype html><body><script type="module">`+build+`; document.body.id = "built"</script>`), `document.body?.id === "built"`)
 		},

@@ -161,7 +161,7 @@ func TestFormTimes(t *testing.T) {
 	x, form, _ := long(t)
 	slowed(t, x.ctx)
 	for _, label := range []string{"Field7", "Items 3"} {
-		judge(t, "a key press in "+label, maxKey, 100, func() float64 {
+		judge(t, "a key press in "+label, maxKey, 170, func() float64 {
 			return evaluate[float64](t, x.ctx, `(begin => (`+build+`, performance.now() - begin))(performance.now())`)
 		}, func() float64 {
 			took, err := strconv.ParseFloat(x.call(x.node(form, label, "textbox"), `async function() {
