@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -100,6 +101,9 @@ func (f *failing) Write(ctx context.Context, fn func(store.Tx) error) error {
 // records.
 const secrets = 3
 
+// many is the number of records and of changes, which fill more than one portion.
+const many = 600
+
 func keyOf(b byte) []byte {
 	key := make([]byte, 32)
 	key[0] = b
@@ -126,9 +130,10 @@ func fill(t *testing.T, s store.Store, key *seal.Sealer) {
 	err := s.Write(ctx, func(tx store.Tx) error {
 		var writes []store.Write
 		var changes []store.Change
-		for i := range 1500 {
+		text := strings.Repeat("n", store.PortionBytes/500)
+		for i := range many {
 			id := fmt.Sprint("s", i)
-			content := `{"n":1}`
+			content := fmt.Sprintf(`{"n":%q}`, text)
 			if i < secrets {
 				sealed, err := key.Seal("geheim", catalog.SecretPlace("safes", "main", id, document.Pointer{}.At("pin")))
 				if err != nil {
@@ -138,7 +143,7 @@ func fill(t *testing.T, s store.Store, key *seal.Sealer) {
 			}
 			writes = append(writes, store.Write{Record: store.Record{Key: store.Key{Network: "main", ID: id}, State: "ACTIVE", CreateTime: at, UpdateTime: at, Document: []byte(content)}, Last: 4,
 				AddClaims: []store.Claim{{Collection: "safes", Network: "main", Property: "n", Value: id}}})
-			changes = append(changes, store.Change{Time: at, Network: "main", Collection: "safes", ID: id, Version: 5, Revision: 5, Fields: []byte(`[]`), FeedOnly: i%3 == 0})
+			changes = append(changes, store.Change{Time: at, Network: "main", Collection: "safes", ID: id, Version: 5, Revision: 5, Fields: fmt.Appendf(nil, `[%q]`, text), FeedOnly: i%3 == 0})
 		}
 		if err := tx.Put(ctx, "safes", writes); err != nil {
 			return err
@@ -192,7 +197,7 @@ func TestInterruptedAtEveryStep(t *testing.T) {
 			if code, _ := store.CodeOf(err); code == store.CodeNotUsable {
 				s = at.mustOpen(t, true)
 				sums, err := job(s).Run(t.Context())
-				if err != nil || sums["safes"].Items != 1500 || sums[store.ChangesPart].Items != 1500 || sums[store.ClaimsPart].Items != 1500 {
+				if err != nil || sums["safes"].Items != many || sums[store.ChangesPart].Items != many || sums[store.ClaimsPart].Items != many {
 					t.Fatalf("step %d: %v %v", step, sums, err)
 				}
 			} else if err != nil {

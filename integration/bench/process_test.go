@@ -62,6 +62,10 @@ func start(b *testing.B, binary, uri string) *program {
 	}
 	go io.Copy(io.Discard, logs)
 	answer, err := http.Get(p.url + "/readyz")
+	for err == nil && answer.StatusCode == http.StatusServiceUnavailable && time.Since(began) < time.Minute {
+		answer.Body.Close()
+		answer, err = http.Get(p.url + "/readyz")
+	}
 	if err != nil || answer.StatusCode != http.StatusOK {
 		b.Fatal("not ready", err)
 	}

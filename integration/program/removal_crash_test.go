@@ -39,7 +39,8 @@ func testCrashOfRemoval(t *testing.T, fresh service.NewStore) {
 		p.Ask(http.StatusCreated, http.MethodPut, fmt.Sprintf("/api/v1/notes/young%d?context=main", i), `{"text": "1"}`)
 	}
 	p.Token = r.token
-	first, left := r.first(p), r.count(p)
+	left := r.count(p)
+	r.passes(p, left)
 	if left != old+young {
 		t.Fatalf("the history has %d changes of %d", left, old+young)
 	}
@@ -50,7 +51,7 @@ func testCrashOfRemoval(t *testing.T, fresh service.NewStore) {
 		before, p := left, r.serve(removing...)
 		p.Eventually("nothing is removed", func() bool { return r.count(p) < before })
 		end(p)
-		left = r.judge(first)
+		left = r.judge()
 		if left <= young {
 			t.Fatal("the removal was not interrupted")
 		}
@@ -67,8 +68,8 @@ func testCrashOfRemoval(t *testing.T, fresh service.NewStore) {
 	if strings.HasPrefix(r.uri, "sqlite:") {
 		r.restored(left)
 	}
-	r.ends(first)
-	r.tails(first)
+	r.ends()
+	r.tails()
 }
 
 // young is the number of changes that are not removed.
@@ -81,6 +82,10 @@ var removing = []string{"--history-days", "30", "--clock-interval", "1s", "--pri
 type trimmed struct {
 	*testing.T
 	uri, schemas, key, token string
+	// passed is the position behind the oldest change, "" for none, and behind the number of changes
+	// that were behind it.
+	passed string
+	behind int
 }
 
 // fillOld makes notes, with a clock that is behind. The first has a transaction of its own, so that
@@ -150,43 +155,51 @@ func (r *trimmed) page(p *process.Process, after string, limit int) (found page)
 	return found
 }
 
-// first is the position behind the oldest change that is kept.
-func (r *trimmed) first(p *process.Process) string {
+// passes notes the position behind the oldest of the changes that are left.
+func (r *trimmed) passes(p *process.Process, left int) {
 	r.Helper()
-	return r.page(p, "begin", 1).Position
+	r.passed, r.behind = r.page(p, "begin", 1).Position, left-1
+}
+
+// read returns the number of changes behind a position, and why they are not all.
+func (r *trimmed) read(p *process.Process, after string) (n int, reset string) {
+	r.Helper()
+	for more := true; more && reset == ""; {
+		found := r.page(p, after, 1000)
+		n, after, more, reset = n+len(found.Results), found.Position, found.More, found.Reset
+	}
+	return n, reset
 }
 
 // judge checks the store, and that the feed has as many changes as are counted, which it returns.
-func (r *trimmed) judge(tooOld string) int {
+// Of the passed position, some behind which were removed: its reader learns so, or is answered
+// with them, which MongoDB can do if the position is within a transaction.
+func (r *trimmed) judge() int {
 	r.Helper()
 	process.Wants(r, process.Run(r, r.env(), "check", "--store", r.uri, "--application", "none", "--schemas", r.schemas), "nothing is wrong")
 	p := r.serve()
 	defer p.Stop()
-	read := 0
-	for after, more := "begin", true; more; {
-		found := r.page(p, after, 1000)
-		read, after, more = read+len(found.Results), found.Position, found.More
-	}
+	read, _ := r.read(p, "begin")
 	if counted := r.count(p); counted != read {
 		r.Errorf("%d changes are counted, and %d are kept", counted, read)
 	}
-	if tooOld != "" {
-		if found := r.page(p, tooOld, 1); found.Reset != "POSITION_TOO_OLD" {
-			r.Errorf("a position before what is kept is answered with %+v", found)
+	if r.passed != "" {
+		if n, reset := r.read(p, r.passed); reset != "POSITION_TOO_OLD" && (n != r.behind || reset != "") {
+			r.Errorf("a position before what is kept is answered with %d changes of %d, and %q", n, r.behind, reset)
 		}
 	}
 	return read
 }
 
 // ends lets a server remove the rest.
-func (r *trimmed) ends(tooOld string) {
+func (r *trimmed) ends() {
 	r.Helper()
 	p := r.serve(removing...)
 	private := p.Private()
 	p.Eventually("the removal does not end", func() bool { return r.count(p) == young })
 	awaitMetric(p, private, "marquee_history_removed_total > 0")
 	p.Stop()
-	if left := r.judge(tooOld); left != young {
+	if left := r.judge(); left != young {
 		r.Errorf("%d changes are left, and %d are young", left, young)
 	}
 }
@@ -201,40 +214,41 @@ func (r *trimmed) restored(left int) {
 		r.Fatal(made, err)
 	}
 	drill := *r
+	drill.passed = "" // a position of the other store
 	drill.uri = "sqlite:" + filepath.Join(r.TempDir(), "drill.db")
 	process.Run(r, r.env(), "restore", made[0], "--quiet", "--application", "none", "--store", drill.uri)
 	p := drill.serve()
 	p.SignIn(service.Admin, service.AdminPassword) // as the restoration has ended the tokens
 	drill.token = p.Token
 	p.Stop()
-	if n := drill.judge(""); n != left {
+	if n := drill.judge(); n != left {
 		r.Errorf("the backup has %d changes of %d", n, left)
 	}
 	p = drill.serve()
-	second := drill.first(p)
+	drill.passes(p, left)
 	p.Stop()
-	drill.ends(second)
+	drill.ends()
 }
 
 // copied judges a copy of the store, and lets a server remove the rest of what it has.
 func (r *trimmed) copied(t *testing.T, to string, left int) {
 	process.Run(t, []string{"MARQUEE_FROM_SECRET_KEY=" + r.key, "MARQUEE_TO_SECRET_KEY=" + otherKey}, "copy", "--from", r.uri, "--to", to, "--application", "none")
 	other := trimmed{T: t, uri: to, schemas: r.schemas, key: otherKey, token: r.token}
-	if n := other.judge(""); n != left {
+	if n := other.judge(); n != left {
 		t.Errorf("the copy has %d changes of %d", n, left)
 	}
 	p := other.serve()
-	first := other.first(p)
+	other.passes(p, left)
 	p.Stop()
-	other.ends(first)
+	other.ends()
 }
 
 // tails lets marquee tail continue from a position before what is kept.
-func (r *trimmed) tails(tooOld string) {
+func (r *trimmed) tails() {
 	r.Helper()
 	p := r.serve()
 	defer p.Stop()
-	position := process.File(r, filepath.Join(r.TempDir(), "position"), tooOld+"\n")
+	position := process.File(r, filepath.Join(r.TempDir(), "position"), r.passed+"\n")
 	tail := []string{"tail", "notes", "--url", p.URL, "--context", "main", "--position", position, "--include", "none", "--once"}
 	env := []string{"MARQUEE_TOKEN=" + r.token}
 	printed := process.Run(r, env, tail...)

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"marquee/engine/query"
@@ -71,9 +72,9 @@ func testLoad(t *testing.T, h Harness) {
 
 // fillForLoad stores something of each kind, in more than one portion.
 func (f *fixture) fillForLoad() {
-	writes := make([]store.Write, 1100)
+	writes, text := make([]store.Write, 600), strings.Repeat("ä", store.PortionBytes/1000)
 	for i := range writes {
-		w := newRecord(fmt.Sprintf("r%04d", (i*7)%len(writes)), fmt.Sprintf(`{"group":"g","n":%d,"name":"ä"}`, i))
+		w := newRecord(fmt.Sprintf("r%04d", (i*7)%len(writes)), fmt.Sprintf(`{"group":"g","n":%d,"name":%q}`, i, text))
 		w.AddTerms = []store.Term{{Key: "labels", Value: fmt.Sprint("=", i%5)}, {Key: query.OrderedKey + "owner", Value: "o"}}
 		w.AddClaims = []store.Claim{claim(w.ID), {Collection: things, Property: "everywhere", Value: w.ID}}
 		writes[i] = w
@@ -112,9 +113,9 @@ func items(p store.Portion) (all []string) {
 	add := func(item any) { all = append(all, fmt.Sprintf("%s %+v", p.Part, item)) }
 	for _, w := range p.Records {
 		slices.SortFunc(w.AddTerms, func(a, b store.Term) int { return slices.Compare([]string{a.Key, a.Value}, []string{b.Key, b.Value}) })
-		w.Same, w.Was = false, ""
-		add(w)
 		all = append(all, string(w.Document)+string(w.Warnings))
+		w.Same, w.Was, w.Document, w.Warnings = false, "", nil, nil
+		add(w)
 	}
 	for _, c := range p.Claims {
 		add(c)
