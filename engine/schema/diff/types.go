@@ -43,7 +43,7 @@ func (c *comparison) resources(old, new *schema.Type) {
 	report("id", "id-required", []Class{Request}, new.IDRequired && !old.IDRequired, "clients must choose the id of a new object", "")
 	report("idProperty", "id-property-changed", []Class{Request, Response, Source}, old.IDProperty != new.IDProperty, "the id has another second name", "keep the name")
 	writing, text := []Class{Request}, "another permission is required to write objects"
-	if old.Permission != new.Permission && hasSecrets(new) {
+	if old.Permission != new.Permission && new.Shape.HasSecrets {
 		writing, text = []Class{Request, Response}, text+", and to see their secrets"
 	}
 	report("permissions", "permission-changed", writing, old.Permission != new.Permission || old.Create != new.Create, text, "grant the new permission first")
@@ -96,11 +96,6 @@ func secluding(old, new *schema.Type) []Class {
 		classes = append(classes, Source)
 	}
 	return classes
-}
-
-// hasSecrets reports whether values of a type are secret.
-func hasSecrets(t *schema.Type) bool {
-	return slices.ContainsFunc(slices.Collect(t.Shape.All()), func(shape *document.Shape) bool { return shape.Secret })
 }
 
 // textsOf returns the JSON of the items of a list in a type, or of a single value.
