@@ -78,8 +78,9 @@ type Shape struct {
 	// schema asks of stored values (Amended), and Amends whether the value itself may.
 	Fills                 []string
 	AmendsMembers, Amends bool
-	// HasSecrets reports whether the value is or contains a secret.
-	HasSecrets bool
+	// HasSecrets reports whether the value is or contains a secret, and HasWriteOnly whether
+	// it is or contains one that is WriteOnly.
+	HasSecrets, HasWriteOnly bool
 	// HasLookups reports whether the value has or contains a Lookup.
 	HasLookups bool
 	// Plain reports whether clients see the value exactly as it is stored.

@@ -55,14 +55,14 @@ func appendField(dst []byte, change document.FieldChange, shape *document.Shape)
 	return append(dst, '}')
 }
 
-// Redact removes the values of present secrets from encoded fields, and reports
-// whether there were any.
+// Redact removes the values of present secrets, and of what is write-only at present, from
+// encoded fields, and reports whether there were any.
 func Redact(shape *document.Shape, fields []byte) (redacted []byte, changed bool, err error) {
-	if !shape.HasSecrets {
+	if !shape.HasSecrets && !shape.HasWriteOnly {
 		return fields, false, nil
 	}
 	return rewrite(shape, fields, func(member *document.Shape, _ string, value any) (any, bool) {
-		return member.Redact(value), member == nil || !member.Secret
+		return member.Redact(value), member == nil || !member.Secret && !member.WriteOnly
 	})
 }
 

@@ -73,6 +73,17 @@ func TestRedact(t *testing.T) {
 	}
 }
 
+// Changes that were stored before a property became write-only are shown without its values.
+func TestRedactWriteOnly(t *testing.T) {
+	pin := &document.Shape{WriteOnly: true, HasWriteOnly: true}
+	shape := &document.Shape{HasWriteOnly: true, Properties: map[string]*document.Shape{"pin": pin,
+		"login": {HasWriteOnly: true, Properties: map[string]*document.Shape{"user": document.AnyShape, "pin": pin}}}}
+	got, changed, err := Redact(shape, []byte(`[{"field":"/pin","from":"1","to":"2"},{"field":"/login","to":{"pin":"1","user":"ann"}}]`))
+	if want := `[{"field":"/pin"},{"field":"/login","to":{"user":"ann"}}]`; err != nil || !changed || string(got) != want {
+		t.Errorf("got %s, %t, %v, want %s", got, changed, err, want)
+	}
+}
+
 // An erasure removes personal values, and leaves the rest.
 func TestErase(t *testing.T) {
 	personal := &document.Shape{Personal: true, HasPersonal: true}

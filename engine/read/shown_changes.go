@@ -32,7 +32,7 @@ func (v changesView) shownFields(t *schema.Type, c store.Change) ([]byte, error)
 // hook is applied to the values, and a property is left out in which nothing changes that the
 // caller sees.
 func (v changesView) seenFields(t *schema.Type, c store.Change) ([]byte, error) {
-	// The stored changes may still contain values that have become secrets.
+	// The stored changes may still contain values that have become secrets or write-only.
 	fields, _, err := history.Redact(t.Shape, c.Fields)
 	shown := access.HideUnseen(v.seen(t), v.e.hooks[t.Name].BeforeRender)
 	if shown == nil || err != nil {

@@ -21,7 +21,7 @@ func mark(root *document.Shape) bool {
 		}
 		slices.Sort(shape.Whole)
 		shape.HasSecrets, shape.HasPersonal, shape.HasLookups = shape.Secret, shape.Personal, shape.Lookup != ""
-		shape.HasReadable = shape.Readable != ""
+		shape.HasReadable, shape.HasWriteOnly = shape.Readable != "", shape.WriteOnly
 		shape.Fills = fills(shape)
 		shape.AmendsMembers, shape.Amends = false, len(shape.Fills)+len(shape.Was) > 0
 		shape.Plain = !shape.Secret && !shape.WriteOnly && !shape.Complete && shape.Ref == nil && !shape.HasLookups
@@ -42,6 +42,9 @@ func mark(root *document.Shape) bool {
 		for _, shape := range all {
 			if !shape.HasSecrets && shape.Children(func(child *document.Shape) bool { return child.HasSecrets }) {
 				shape.HasSecrets, changed = true, true
+			}
+			if !shape.HasWriteOnly && shape.Children(func(child *document.Shape) bool { return child.HasWriteOnly }) {
+				shape.HasWriteOnly, changed = true, true
 			}
 			if !shape.HasPersonal && shape.Children(func(child *document.Shape) bool { return child.HasPersonal }) {
 				shape.HasPersonal, changed = true, true

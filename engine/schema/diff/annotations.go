@@ -26,12 +26,12 @@ type meaning struct {
 var meanings = []meaning{
 	{"x-ref", []Class{Stored, Request, Response, Source}, []Class{Response, Source}, []Class{Stored, Request, Source}, "the value is a reference, or one to other objects; the set is refused while a stored value is none", "the value is no longer a reference", "use a new property, or take the values out of the stored objects first"},
 	{"x-immutable", []Class{Request}, nil, nil, "the value cannot change once it is set", "", ""},
-	{"x-secret", []Class{Request, Response}, loosened, nil, "the value is only returned to holders of the write permission, and lists cannot be filtered by it", revealed, `only "x-secret": false undoes it: a set without the keyword is refused`},
-	{"x-readable", []Class{Request, Response, Source}, loosened, []Class{Request, Response}, "the value is only returned to holders of a permission", revealed, ""},
+	{"x-secret", []Class{Request, Response}, loosened, nil, "the value is only returned to holders of the write permission, and never in the history, and lists cannot be filtered by it", revealed, `only "x-secret": false undoes it: a set without the keyword is refused`},
+	{"x-readable", []Class{Request, Response, Source}, loosened, []Class{Request, Response}, "the value is only returned to holders of a permission, and for others the name is unknown in requests", revealed, ""},
 	{"x-personal", nil, loosened, nil, "", "an erasure no longer removes the value", ""},
-	{"writeOnly", []Class{Request, Response, Source}, loosened, nil, "the value is no longer returned, and lists cannot be filtered by it", revealed, ""},
+	{"writeOnly", Classes, loosened, nil, "the value is no longer returned, also in the history; where, filters, fields and excludeIfMissing cannot name it; and a property at the top level loses its stored value with the next write of the object", revealed, ""},
 	{"readOnly", []Class{Request, Source}, nil, nil, "the value cannot be sent any more", "", ""},
-	{"x-complete", nil, []Class{Response, Source}, nil, "", "members that are not set are no longer returned", ""},
+	{"x-complete", loosened, []Class{Response, Source}, nil, "members that are not set are returned as null or empty", "members that are not set are no longer returned", ""},
 	{"x-derived", []Class{Request, Source}, []Class{Response}, []Class{Response}, "the value is computed, and lists cannot be filtered by it", "the value is no longer computed", ""},
 	{"x-lookup", tightened, loosened, tightened, "the id must be in a list of the service", "the id need not be in a list of the service", ""},
 	{"x-unknown", []Class{Request}, nil, nil, "unknown members are refused", "", ""},
@@ -53,18 +53,18 @@ var ruleKeywords = []struct {
 // rules compares the rules of objects, each of which is added or removed as a whole.
 func (c *comparison) rules(old, new value) {
 	for _, k := range ruleKeywords {
-		before, after := statedTexts(old, k.keyword), statedTexts(new, k.keyword)
 		if k.keyword == "x-frozen" && exceptsMore(old, new) {
 			continue
 		}
-		for _, text := range lost(after, before) {
+		added, removed := c.changedRules(entries(old.all(k.keyword)), entries(new.all(k.keyword)))
+		for _, text := range added {
 			c.report("rule-added", k.added, new.all(k.keyword)[0].at, k.keyword+": "+k.text+": "+writtenRule(new.of, k.keyword, text), k.cure)
 		}
 		if k.removed == nil {
 			continue
 		}
-		for _, text := range lost(before, after) {
-			c.report("rule-removed", k.removed, old.all(k.keyword)[0].at, k.keyword+" is removed: "+writtenRule(old.of, k.keyword, text), "")
+		for _, text := range removed {
+			c.report("rule-removed", k.removed, old.all(k.keyword)[0].at, k.keyword+" is removed, or concerns fewer objects: "+writtenRule(old.of, k.keyword, text), "")
 		}
 	}
 }

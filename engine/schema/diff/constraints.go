@@ -60,7 +60,8 @@ func (b bound) stricter(one, other *limit) bool {
 	return order > 0 || order == 0 && one.exclusive && !other.exclusive
 }
 
-// bounds compares the bounds of numbers and sizes.
+// bounds compares the bounds of numbers and sizes. With those of objects, patches have a schema of
+// their own in the OpenAPI document.
 func (c *comparison) bounds(common map[string]bool, old, new value) {
 	for _, b := range bounds {
 		if !common[b.of] && (b.of != "number" || !common["integer"]) {
@@ -71,9 +72,17 @@ func (c *comparison) bounds(common map[string]bool, old, new value) {
 		switch {
 		case before == nil && after == nil:
 		case before == nil, after != nil && b.stricter(after, before):
-			c.report("bound-tightened", tightened, after.at, b.keyword+" is stricter", "keep the bound until stored values respect the new one")
+			classes := tightened
+			if before == nil && b.of == "object" {
+				classes = narrowed
+			}
+			c.report("bound-tightened", classes, after.at, b.keyword+" is stricter", "keep the bound until stored values respect the new one")
 		case after == nil, b.stricter(before, after):
-			c.report("bound-loosened", loosened, at, b.keyword+" is less strict", "")
+			classes := loosened
+			if after == nil && b.of == "object" {
+				classes = widened
+			}
+			c.report("bound-loosened", classes, at, b.keyword+" is less strict", "")
 		}
 	}
 }
@@ -86,25 +95,28 @@ var constraints = []struct {
 	// whole reports whether the keyword has an effect together with others only, so that
 	// each change is undecided.
 	whole bool
+	// typed reports whether generated clients can have another type for the value, or for
+	// patches of it.
+	typed bool
 }{
 	{keyword: "pattern", of: "string"},
-	{keyword: "format", of: "string"},
+	{keyword: "format", of: "string", typed: true},
 	{keyword: "contentEncoding", of: "string"},
 	{keyword: "contentMediaType", of: "string"},
 	{keyword: "contentSchema", of: "string"},
 	{keyword: "multipleOf", of: "number"},
-	{keyword: "uniqueItems", of: "array"},
+	{keyword: "uniqueItems", of: "array", typed: true},
 	{keyword: "contains", of: "array", whole: true},
 	{keyword: "minContains", of: "array", whole: true},
 	{keyword: "maxContains", of: "array", whole: true},
 	{keyword: "unevaluatedItems", of: "array", whole: true},
-	{keyword: "propertyNames", of: "object"},
-	{keyword: "dependentRequired", of: "object"},
-	{keyword: "dependentSchemas", of: "object"},
+	{keyword: "propertyNames", of: "object", typed: true},
+	{keyword: "dependentRequired", of: "object", typed: true},
+	{keyword: "dependentSchemas", of: "object", typed: true},
 	{keyword: "unevaluatedProperties", of: "object", whole: true},
-	{keyword: "not"},
-	{keyword: "anyOf"},
-	{keyword: "oneOf"},
+	{keyword: "not", typed: true},
+	{keyword: "anyOf", typed: true},
+	{keyword: "oneOf", typed: true},
 	{keyword: "if", whole: true},
 	{keyword: "then", whole: true},
 	{keyword: "else", whole: true},
@@ -121,16 +133,19 @@ func (c *comparison) constraints(common map[string]bool, old, new value) {
 		if len(lost)+len(gained) == 0 {
 			continue
 		}
-		at := placeOf(old, new, k.keyword)
+		at, added, removed := placeOf(old, new, k.keyword), tightened, loosened
+		if k.typed {
+			added, removed = narrowed, widened
+		}
 		switch {
 		case k.keyword == "anyOf" && c.moreBranches(old, new):
 			c.report("constraint-loosened", widened, at, k.keyword+" has more alternatives", "")
 		case k.whole, len(lost) > 0 && len(gained) > 0:
 			c.undecided("constraint-changed", at, k.keyword+" has changed, and whether it accepts less or more is not decided")
 		case len(gained) > 0:
-			c.report("constraint-added", tightened, gained[0].at, k.keyword+" is added", "add it when stored values respect it")
+			c.report("constraint-added", added, gained[0].at, k.keyword+" is added", "add it when stored values respect it")
 		default:
-			c.report("constraint-removed", loosened, at, k.keyword+" is removed", "")
+			c.report("constraint-removed", removed, at, k.keyword+" is removed", "")
 		}
 	}
 }

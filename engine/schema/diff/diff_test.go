@@ -47,7 +47,12 @@ var rules = []struct {
 	{"read-permission-changed", "REQUEST RESPONSE SOURCE", with(`"permissions": {"write": "W"}`), with(`"permissions": {"read": "R", "write": "W"}`), with(`"permission": "W"`)},
 	{"read-permission-changed", "REQUEST RESPONSE", with(`"permissions": {"read": "S", "write": "W"}`), with(`"permissions": {"read": "R", "write": "W"}`), with(`"permissions": {"read": "S", "write": "W", "create": "W"}`)},
 	{"read-permission-changed", "REQUEST RESPONSE", with(`"permission": "W", "public": {}`), with(`"permissions": {"read": "R", "write": "W"}, "public": {}`), with(`"permissions": {"write": "W"}, "public": {}`)},
-	{"visibility-changed", "REQUEST RESPONSE", team(`"team": "team"`), team(``), team(`"team": ["team"]`)},
+	{"visibility-changed", "RESPONSE", team(`"team": "team"`), team(``), team(`"team": ["team"]`)},
+	{"visibility-changed", "REQUEST RESPONSE", team(``), team(`"team": "team"`), team(`"group": "A"`)},
+	{"visibility-changed", "RESPONSE", owner(``), owner(`"owner": "user"`), owner(`"group": "A"`)},
+	{"visibility-changed", "REQUEST RESPONSE", owner(`"owner": "user"`), owner(``), owner(`"owner": ["user"]`)},
+	{"visibility-changed", "RESPONSE", with(`"public": ` + when(`"A"`)), with(`"public": ` + when(`"A", "B"`)), with(`"public": ` + when(`"A"`) + `, "group": "A"`)},
+	{"visibility-changed", "REQUEST RESPONSE", with(`"public": ` + when(`"A", "B"`)), with(`"public": ` + when(`"A"`)), with(`"public": ` + when(`"B", "A"`))},
 	{"visibility-changed", "RESPONSE", with(``), with(`"public": {}`), with(`"group": "A"`)},
 	{"visibility-changed", "REQUEST RESPONSE", one(`{"type": "string", "x-readable": "R"}`), `"x-resource": {"path": "things", "public": {}}, ` + one(`{"type": "string", "x-readable": "R"}`), one(`{"type": "string", "x-readable": "R", "title": "A"}`)},
 	{"visibility-changed", "REQUEST RESPONSE", with(`"public": {}`), with(``), with(`"public": {}, "group": "A"`)},
@@ -57,17 +62,26 @@ var rules = []struct {
 	{"visibility-changed", "RESPONSE", one(`{"type": "string", "x-secret": true}`), one(`{"type": "string", "x-secret": false}`), one(`{"type": "string", "x-secret": true, "title": "A"}`)},
 	{"visibility-changed", "RESPONSE", one(`{"type": "string", "writeOnly": true}`), one(`{"type": "string"}`), one(`{"type": "string", "writeOnly": true, "title": "A"}`)},
 	{"label-changed", "RESPONSE", with(`"label": "a"`), with(`"label": "b"`), with(`"label": "a", "sort": ["b"]`)},
-	{"parent-changed", "STORED REQUEST RESPONSE SOURCE", parent(``), parent(`"parent": "team"`), parent(`"group": "A"`)},
+	{"parent-changed", "REQUEST RESPONSE SOURCE", parent(``), parent(`"parent": "team"`), parent(`"group": "A"`)},
+	{"parent-changed", "REQUEST RESPONSE SOURCE", parent(`"parent": "team"`), parent(``), parent(`"parent": "team", "group": "A"`)},
+	{"removal-added", "RESPONSE", with(``), with(`"methods": ["GET", "PUT", "DELETE"]`), with(`"methods": ["GET", "PUT"]`)},
+	{"erasure-removed", "REQUEST SOURCE", one(`{"type": "string", "x-personal": true}`), one(`{"type": "string"}`), `"properties": {"a": {"type": "string"}, "c": {"type": "number", "x-personal": true}, "d": {"type": "number"}}`},
+	{"title-changed", "SOURCE", `"title": "Thing", ` + one(`{}`), `"title": "Good", ` + one(`{}`), `"title": "Thing", ` + one(`{"title": "Good"}`)},
 	{"pages-removed", "RESPONSE SOURCE", with(``), with(`"page": false`), with(`"page": true`)},
 	{"path-reserved", "STORED REQUEST", with(`"paths": ["x"]`), with(`"paths": ["x", "y"]`), with(``)},
 	{"sort-removed", "REQUEST SOURCE", with(`"sort": ["a", "b"]`), with(`"sort": ["b"]`), with(`"sort": ["b", "a"]`)},
 	{"search-removed", "REQUEST SOURCE", with(`"search": ["a"]`), with(``), with(`"search": ["a", "b"]`)},
 	{"search-changed", "RESPONSE", with(`"search": ["a", "b"]`), with(`"search": ["b"]`), with(`"search": ["b", "a"]`)},
 	{"unique-added", "STORED REQUEST", with(`"unique": ["a"]`), with(`"unique": ["a", "b"]`), with(`"unique": ["a"], "sort": ["b"]`)},
+	{"unique-added", "STORED REQUEST", with(`"unique": [{"properties": ["b"], "when": ` + condition(`"A"`) + `}]`), with(`"unique": ["b"]`), with(`"unique": [{"properties": ["b"], "when": ` + condition(`"A"`) + `}], "sort": ["b"]`)},
+	{"unique-added", "STORED REQUEST", with(`"unique": ["b"]`), with(`"unique": [["a", "b"]]`), with(`"unique": [{"properties": ["b"], "when": ` + condition(`"A"`) + `}]`)},
 	{"unique-removed", "RESPONSE", with(`"unique": ["a", "b"]`), with(`"unique": ["a"]`), with(`"unique": ["b", "a"]`)},
 	{"rule-added", "STORED REQUEST", one(`{}`), one(`{}`) + compare, one(`{"title": "A"}`)},
 	{"rule-added", "REQUEST", one(`{}`) + frozen(`"a", "c"`), one(`{}`) + frozen(`"c"`), one(`{}`) + frozen(`"c", "a", "d"`)},
 	{"rule-added", "STORED REQUEST", one(`{}`) + validation("1"), one(`{}`) + validation("2"), one(`{}`) + validation("1")},
+	{"rule-added", "STORED REQUEST", one(`{"type": "string"}`) + exclusive(`"A"`), one(`{"type": "string"}`) + exclusive(`"A", "B"`), one(`{"type": "string"}`) + exclusive(`"A"`)},
+	{"rule-added", "STORED REQUEST", one(`{"type": "string"}`) + exclusive(`"A", "B"`), one(`{"type": "string"}`) + exclusive(`"A", "C"`), one(`{"type": "string"}`) + exclusive(`"B"`)},
+	{"rule-removed", "RESPONSE", one(`{"type": "string"}`) + exclusive(`"A", "B"`), one(`{"type": "string"}`) + exclusive(`"B"`), one(`{"type": "string"}`) + exclusive(`"A", "B", "C"`)},
 	{"rule-removed", "RESPONSE", one(`{}`) + compare, one(`{}`), one(`{}`) + compare},
 	{"rule-removed", "RESPONSE", one(`{}`) + validation("1"), one(`{}`) + validation("2"), one(`{}`) + validation("1")},
 	{"type-narrowed", "STORED REQUEST SOURCE", one(`{"type": ["string", "integer"]}`), one(`{"type": "string"}`), one(`{"type": ["integer", "string"]}`)},
@@ -81,7 +95,12 @@ var rules = []struct {
 	{"bound-tightened", "STORED REQUEST", one(`{"type": "number", "minimum": 1}`), one(`{"type": "number", "exclusiveMinimum": 1}`), one(`{"type": "number", "minimum": 1.0}`)},
 	{"bound-loosened", "RESPONSE", one(`{"type": "string", "maxLength": 5}`), one(`{"type": "string", "maxLength": 6}`), one(`{"type": "string", "maxLength": 5, "description": "A"}`)},
 	{"constraint-added", "STORED REQUEST", one(`{"type": "string"}`), one(`{"type": "string", "pattern": "^a"}`), one(`{"type": "string", "title": "^a"}`)},
-	{"constraint-removed", "RESPONSE", one(`{"type": "array", "uniqueItems": true}`), one(`{"type": "array"}`), one(`{"type": "array", "allOf": [{"uniqueItems": true}]}`)},
+	{"bound-tightened", "STORED REQUEST SOURCE", one(`{"type": "object"}`), one(`{"type": "object", "minProperties": 1}`), one(`{"type": "object", "title": "A"}`)},
+	{"bound-tightened", "STORED REQUEST", one(`{"type": "object", "minProperties": 1}`), one(`{"type": "object", "minProperties": 2}`), one(`{"type": "object"}`)},
+	{"bound-loosened", "RESPONSE SOURCE", one(`{"type": "object", "maxProperties": 1}`), one(`{"type": "object"}`), one(`{"type": "object", "maxProperties": 1, "title": "A"}`)},
+	{"constraint-added", "STORED REQUEST SOURCE", one(`{"type": "string"}`), one(`{"type": "string", "format": "date"}`), one(`{"type": "string", "title": "date"}`)},
+	{"constraint-removed", "RESPONSE", one(`{"type": "string", "pattern": "^a"}`), one(`{"type": "string"}`), one(`{"type": "string", "allOf": [{"pattern": "^a"}]}`)},
+	{"constraint-removed", "RESPONSE SOURCE", one(`{"type": "array", "uniqueItems": true}`), one(`{"type": "array"}`), one(`{"type": "array", "allOf": [{"uniqueItems": true}]}`)},
 	{"constraint-loosened", "RESPONSE SOURCE", one(`{"anyOf": [{"type": "string"}, {"type": "null"}]}`), one(`{"anyOf": [{"type": "string"}, {"type": "null"}, {"type": "integer"}]}`), one(`{"anyOf": [{"type": "null"}, {"type": "string", "title": "A"}]}`)},
 	{"constraint-changed", "undecided", one(`{"type": "string", "pattern": "^a"}`), one(`{"type": "string", "pattern": "^(a|b)"}`), one(`{"type": "string", "pattern": "^a", "title": "A"}`)},
 	{"property-removed", "STORED REQUEST SOURCE", `"properties": {"a": {}, "b": {}}`, `"properties": {"a": {}}`, `"properties": {"a": {}, "b": {}, "c": {}}`},
@@ -104,7 +123,8 @@ var rules = []struct {
 	{"value-accepted", "RESPONSE SOURCE", one(`{"type": "object", "properties": {"b": false}}`), one(`{"type": "object", "properties": {"b": {}}}`), one(`{"type": "object", "properties": {"b": false, "c": {}}}`)},
 	{"keyword-added", "REQUEST", one(`{"type": "string"}`), one(`{"type": "string", "x-immutable": true}`), one(`{"type": "string", "x-personal": true}`)},
 	{"keyword-added", "REQUEST RESPONSE", one(`{"type": "string"}`), one(`{"type": "string", "x-secret": true}`), one(`{"type": "string", "x-secret": false}`)},
-	{"keyword-added", "REQUEST RESPONSE SOURCE", one(`{"type": "string"}`), one(`{"type": "string", "writeOnly": true}`), one(`{"type": "string", "writeOnly": false}`)},
+	{"keyword-added", "RESPONSE", one(`{"type": "object", "properties": {"b": {"type": "string"}}}`), one(`{"type": "object", "x-complete": true, "properties": {"b": {"type": "string"}}}`), one(`{"type": "object", "title": "A", "properties": {"b": {"type": "string"}}}`)},
+	{"keyword-added", "STORED REQUEST RESPONSE SOURCE", one(`{"type": "string"}`), one(`{"type": "string", "writeOnly": true}`), one(`{"type": "string", "writeOnly": false}`)},
 	{"keyword-added", "REQUEST RESPONSE SOURCE", one(`{"type": "string"}`), one(`{"type": "string", "x-readable": "R"}`), one(`{"type": "string", "title": "R"}`)},
 	{"keyword-changed", "REQUEST RESPONSE", one(`{"type": "string", "x-readable": "R"}`), one(`{"type": "string", "x-readable": "S"}`), one(`{"type": "string", "x-readable": "R", "title": "A"}`)},
 	{"keyword-removed", "RESPONSE SOURCE", one(`{"type": "object", "x-complete": true, "properties": {"b": {"type": "string"}}}`), one(`{"type": "object", "properties": {"b": {"type": "string"}}}`), one(`{"type": "object", "x-complete": true, "properties": {"b": {"type": "string"}, "c": {"type": "string"}}}`)},
@@ -121,6 +141,32 @@ var rules = []struct {
 	{"type-removed", "STORED REQUEST RESPONSE SOURCE", with(`"was": "parts"`), with(``), with(`"was": ["parts", "pieces"]`)},
 	{"too-complex", "undecided", one(`{}`), cyclic(27), cyclic(8)},
 	{"accepts-nothing", "", one(`{}`), with(`"accepts": [{"rule": "property-removed", "at": "/properties/z", "reason": "R"}]`), one(`{}`)},
+}
+
+// texts has changes, each with a part of what is said of it.
+var texts = []struct{ text, old, new string }{
+	{"the type things is removed: its objects can no longer be read", one(`{}`), `"x-resource": {"path": "others"}, "properties": {}`},
+	{"the method PUT, and PATCH with it, is no longer supported", with(``), with(`"methods": ["GET", "HEAD", "POST"]`)},
+	{"can no longer be read, until the former scope is served again", with(`"scope": "global"`), with(``)},
+	{"team: roles of scope TEAM show only the objects of their teams", team(``), team(`"team": "team"`)},
+	{"team: roles of scope TEAM show all objects", team(`"team": "team"`), team(``)},
+	{"owner: roles of scope OWN show what belongs to their holders", owner(``), owner(`"owner": "user"`)},
+	{"owner: roles of scope OWN show no object any more", owner(`"owner": "user"`), owner(``)},
+	{"public: anybody sees objects that only roles showed", with(``), with(`"public": {}`)},
+	{"public: only roles show objects that anybody saw; this concerns names in references to them, too", with(`"public": {}`), with(`"public": ` + when(`"A"`))},
+	{"public: other objects are public", with(`"public": ` + when(`"A"`)), with(`"public": ` + when(`"B"`))},
+	{"fields and excludeIfMissing cannot name it", one(`{"type": "object", "properties": {"b": {"type": "string"}}}`), one(`{"type": "object", "properties": {"b": {"type": "string", "writeOnly": true}}}`)},
+	{`one more rule of unique values, and the set is refused while stored objects share them: ["b","d"]`, `"x-resource": {"path": "things"}, "properties": {"a": {"type": "string"}, "d": {"type": "string"}}`, `"x-resource": {"path": "things", "unique": [["b", "d"]]}, "properties": {"b": {"type": "string", "x-was": "a"}, "d": {"type": "string"}}`},
+	{"the property b is called c in answers", `"properties": {"b": {"type": "string"}}`, `"properties": {"c": {"type": "string", "x-was": "b"}}`},
+}
+
+// TestTexts: a text says whom a change concerns, and names what is written in the files.
+func TestTexts(t *testing.T) {
+	for _, c := range texts {
+		if found := diff.Sets(loadType(t, c.old), loadType(t, c.new)); !slices.ContainsFunc(found, func(d diff.Difference) bool { return strings.Contains(d.Text, c.text) }) {
+			t.Errorf("%s: %v", c.text, found)
+		}
+	}
 }
 
 const compare = `, "x-compare": [{"left": "c", "op": "<", "right": "d"}]`
@@ -165,6 +211,21 @@ func secret(members string) string {
 
 func team(members string) string {
 	return strings.TrimSuffix(with(members), "}") + `, "team": {"$ref": "common/reference.json", "x-ref": "teams"}}`
+}
+
+func owner(members string) string {
+	return strings.TrimSuffix(with(members), "}") + `, "user": {"$ref": "common/reference.json", "x-ref": "users"}}`
+}
+
+// condition accepts objects by their property a.
+func condition(values string) string {
+	return `{"properties": {"a": {"enum": [` + values + `]}}, "required": ["a"]}`
+}
+
+func when(values string) string { return `{"when": ` + condition(values) + `}` }
+
+func exclusive(values string) string {
+	return `, "x-exclusive": [{"properties": ["a"], "from": "c", "to": "d", "when": ` + condition(values) + `}]`
 }
 
 func parent(members string) string {

@@ -2,6 +2,7 @@ package diff
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -12,6 +13,9 @@ import (
 // types compares two types of the same name.
 func (c *comparison) types(old, new *schema.Type) {
 	c.renamed(old, new)
+	if old.Title != new.Title && old.Served().Name == new.Served().Name {
+		c.report("title-changed", []Class{Source}, c.new.root(new).in("title"), "the operations of the type have another tag in the OpenAPI document, after which clients can be named", "keep the title")
+	}
 	if digest := c.old.digest(c.old.root(old)); digest != "" && digest == c.new.digest(c.new.root(new)) {
 		return
 	}
@@ -36,10 +40,15 @@ func (c *comparison) resources(old, new *schema.Type) {
 			c.report(rule, classes, where, text, cure)
 		}
 	}
-	report("scope", "scope-changed", Classes, old.Global != new.Global, "objects belong to a network on one side and to the whole service on the other", "use a new type")
+	report("scope", "scope-changed", Classes, old.Global != new.Global, "objects belong to a network on one side and to the whole service on the other: those that are stored can no longer be read, until the former scope is served again", "use a new type")
 	for _, method := range lost(old.Methods, new.Methods) {
+		if method == http.MethodPut {
+			method += ", and PATCH with it,"
+		}
 		report("methods", "method-removed", []Class{Request, Source}, true, "the method "+method+" is no longer supported", "keep the method")
 	}
+	report("methods", "removal-added", loosened, slices.Contains(lost(new.Methods, old.Methods), http.MethodDelete), "objects can be removed, and the set is refused while a stored value refers to one that does not exist", "")
+	report("", "erasure-removed", []Class{Request, Source}, old.Shape.HasPersonal && !new.Shape.HasPersonal, "objects of the type can no longer be erased", "keep x-personal at a property")
 	report("id", "id-required", []Class{Request}, new.IDRequired && !old.IDRequired, "clients must choose the id of a new object", "")
 	report("idProperty", "id-property-changed", []Class{Request, Response, Source}, old.IDProperty != new.IDProperty, "the id has another second name", "keep the name")
 	writing, text := []Class{Request}, "another permission is required to write objects"
@@ -50,7 +59,7 @@ func (c *comparison) resources(old, new *schema.Type) {
 	report("permissions", "read-permission-changed", secluding(old, new), new.Read != "" && old.Read != new.Read, "a permission is required to see objects: "+new.Read, "grant the permission first")
 	report("permissions", "visibility-changed", loosened, new.Read == "" && old.Read != "", "no permission is required to see objects any more: "+old.Read, "")
 	report("label", "label-changed", []Class{Response}, old.Label != new.Label, "references show another property as the name", "")
-	report("parent", "parent-changed", []Class{Stored, Request, Response, Source}, old.Parent != new.Parent, "objects have other paths", "keep the parent")
+	report("parent", "parent-changed", []Class{Request, Response, Source}, old.Parent != new.Parent, "objects have other paths", "keep the parent")
 	report("page", "pages-removed", widened, old.Paged && !new.Paged, "lists no longer contain page and pageSize", "")
 	for _, path := range lost(new.Paths, old.Paths) {
 		report("paths", "path-reserved", tightened, true, "an object can no longer have the id "+path, "")
@@ -66,25 +75,56 @@ func (c *comparison) resources(old, new *schema.Type) {
 // resourceLists compares the rules in x-resource.
 func (c *comparison) resourceLists(old, new *schema.Type, report func(key, rule string, classes []Class, differs bool, text, cure string)) {
 	for _, key := range []string{"unique", "uniqueForm"} {
-		before, after := c.old.textsOf(old, "x-resource", key), c.new.textsOf(new, "x-resource", key)
-		for _, text := range lost(after, before) {
+		added, removed := c.changedRules(c.old.entriesOf(old, key), c.new.entriesOf(new, key))
+		for _, text := range added {
 			more, cure := "", ""
 			if key == "unique" {
 				more, cure = ", and the set is refused while stored objects share them", "change the objects that marquee check --proposed lists first"
 			}
 			report(key, "unique-added", tightened, true, "one more rule of unique values"+more+": "+writtenRule(new, key, text), cure)
 		}
-		for _, text := range lost(before, after) {
-			report(key, "unique-removed", loosened, true, "one rule of unique values fewer: "+writtenRule(old, key, text), "")
+		for _, text := range removed {
+			report(key, "unique-removed", loosened, true, "one rule of unique values fewer, or for fewer objects: "+writtenRule(old, key, text), "")
 		}
 	}
-	for _, key := range []string{"team", "owner", "public"} {
-		before, after := c.old.textsOf(old, "x-resource", key), c.new.textsOf(new, "x-resource", key)
-		classes := secluding(old, new)
-		if key == "public" && old.Public == nil && !new.Shape.HasReadable {
-			classes = loosened
+	c.visibility(old, new, report)
+}
+
+// sights are the keys of x-resource that decide who sees objects, with what callers gain where one
+// is added, and lose where it is removed; for team, the reverse.
+var sights = []struct{ key, gained, lost, changed string }{
+	{"team", "roles of scope TEAM show all objects", "roles of scope TEAM show only the objects of their teams, and those of no team", "roles of scope TEAM show other objects, those of other teams"},
+	{"owner", "roles of scope OWN show what belongs to their holders", "roles of scope OWN show no object any more", "roles of scope OWN show other objects, those that belong to their holders in another way"},
+	{"public", "anybody sees objects that only roles showed", "only roles show objects that anybody saw", "other objects are public"},
+}
+
+// visibility compares who sees objects by the keys of x-resource.
+func (c *comparison) visibility(old, new *schema.Type, report func(key, rule string, classes []Class, differs bool, text, cure string)) {
+	for _, s := range sights {
+		before, after := c.old.root(old).in("x-resource", s.key), c.new.root(new).in("x-resource", s.key)
+		if slices.Equal(itemTexts(before.content()), itemTexts(after.content())) {
+			continue
 		}
-		report(key, "visibility-changed", classes, !slices.Equal(before, after), "other callers see objects", "")
+		fewer, more := before.content() != nil, after.content() != nil
+		switch {
+		case fewer && more && s.key == "public":
+			fewer, more = c.conditions(before.in("when"), after.in("when"))
+		case s.key == "team":
+			fewer, more = more, fewer
+		}
+		text, classes := s.changed, secluding(old, new)
+		switch {
+		case !fewer && !more:
+			continue
+		case !fewer:
+			text = s.gained
+			if s.key == "team" || !new.Shape.HasReadable { // which some who see more no longer see
+				classes = loosened
+			}
+		case !more:
+			text = s.lost
+		}
+		report(s.key, "visibility-changed", classes, true, s.key+": "+text+"; this concerns names in references to them, too, and lists and writes of objects below them", "")
 	}
 }
 
@@ -98,9 +138,13 @@ func secluding(old, new *schema.Type) []Class {
 	return classes
 }
 
-// textsOf returns the JSON of the items of a list in a type, or of a single value.
-func (s *side) textsOf(t *schema.Type, tokens ...string) []string {
-	return itemTexts(s.root(t).in(tokens...).content())
+// entriesOf returns the places of the entries of a list in x-resource.
+func (s *side) entriesOf(t *schema.Type, key string) []place {
+	at := s.root(t).in("x-resource", key)
+	if at.content() == nil {
+		return nil
+	}
+	return entries([]stated{{value: at.content(), at: at}})
 }
 
 // itemTexts returns the JSON of the items of a list, or of another value; none for nil.
