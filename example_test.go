@@ -83,7 +83,7 @@ func ExampleServer_Write() {
 	// Output:
 	// [n] <nil>
 	// First <nil>
-	// /text must have at least 1 characters.
+	// /text is too short: the minimum length is 1.
 }
 
 // A rule that a schema cannot express: a property that is computed from another.

@@ -132,8 +132,8 @@ var (
 	ValueFormat              = invalid("error.value.format", "{{field}} must have the format {{format}}.")
 	ValueOffset              = invalid("error.value.offset", "{{field}} must have Z or an offset exactly if {{other}} has one.")
 	ValuePattern             = invalid("error.value.pattern", "{{field}} must match {{pattern}}.")
-	ValueTooShort            = invalid("error.value.too.short", "{{field}} must have at least {{limit}} characters.")
-	ValueTooLong             = invalid("error.value.too.long", "{{field}} must have at most {{limit}} characters.")
+	ValueTooShort            = invalid("error.value.too.short", "{{field}} is too short: the minimum length is {{limit}}.")
+	ValueTooLong             = invalid("error.value.too.long", "{{field}} is too long: the maximum length is {{limit}}.")
 	ValueTooSmall            = invalid("error.value.too.small", "{{field}} must be at least {{limit}}.")
 	ValueTooLarge            = invalid("error.value.too.large", "{{field}} must be at most {{limit}}.")
 	ValueNotAbove            = invalid("error.value.not.above", "{{field}} must be greater than {{limit}}.")
@@ -141,13 +141,13 @@ var (
 	ValueMultiple            = invalid("error.value.multiple", "{{field}} must be a multiple of {{limit}}.")
 	ValueOutOfRange          = invalid("error.value.out.of.range", "The number at {{field}} is outside the range of a double.")
 	ValueCharacter           = invalid("error.value.character", "{{field}} contains the character U+0000, which cannot be stored.")
-	TooFewItems              = invalid("error.items.too.few", "{{field}} must have at least {{limit}} items.")
-	TooManyItems             = invalid("error.items.too.many", "{{field}} must have at most {{limit}} items.")
+	TooFewItems              = invalid("error.items.too.few", "{{field}} has too few items: the minimum is {{limit}}.")
+	TooManyItems             = invalid("error.items.too.many", "{{field}} has too many items: the maximum is {{limit}}.")
 	ItemsNotUnique           = invalid("error.items.not.unique", "{{field}} contains a duplicated item.")
 	ItemsMissing             = invalid("error.items.missing", "{{field}} lacks a required item.")
-	ItemsSurplus             = invalid("error.items.surplus", "{{field}} must have at most {{limit}} items that match the keyword contains.")
-	TooFewProperties         = invalid("error.properties.too.few", "{{field}} must have at least {{limit}} properties.")
-	TooManyProperties        = invalid("error.properties.too.many", "{{field}} must have at most {{limit}} properties.")
+	ItemsSurplus             = invalid("error.items.surplus", "{{field}} has too many items that match the keyword contains: the maximum is {{limit}}.")
+	TooFewProperties         = invalid("error.properties.too.few", "{{field}} has too few properties: the minimum is {{limit}}.")
+	TooManyProperties        = invalid("error.properties.too.many", "{{field}} has too many properties: the maximum is {{limit}}.")
 	PropertyName             = invalid("error.property.name", "The name of {{field}} is not allowed.")
 	ValueNotAllowed          = invalid("error.value.not.allowed", "{{field}} matches none of the schemas of {{keyword}}, which accept {{expected}}.")
 	ValueAmbiguous           = invalid("error.value.ambiguous", "{{field}} matches more than one of the schemas of {{keyword}}.")
@@ -200,7 +200,7 @@ var NotificationWarning = define(TypeNotification, "notification.warning.appeare
 
 // WarnUnlisted is the last warning of an object with more warnings than are
 // listed.
-var WarnUnlisted = define(TypeWarning, "warning.others.unlisted", "The object has {{count}} more warnings, which are not listed.")
+var WarnUnlisted = define(TypeWarning, "warning.others.unlisted", "The object has more warnings, which are not listed: {{count}}.")
 
 // WarnPermissionUndeclared is a warning of a role, which is shown and not stored.
 var WarnPermissionUndeclared = define(TypeWarning, "warning.permission.undeclared", "No schema uses the permission {{value}} any more; it grants nothing.")

@@ -74,7 +74,7 @@ func testCheckProposed(t *testing.T, fresh service.NewStore) {
 		const poor = "\n  \"poor\" of the network \"main\""
 		process.Wants(t, out,
 			`drafts: type-removed: the set has no such type: the object can no longer be read: 1 object`+"\n"+`  "d" of the network "main"`+"\n",
-			`tasks/name: error.value.too.long: /name must`, ` 3 characters.: 1 object`+poor+"\n",
+			`tasks/name: error.value.too.long: /name is too long: the maximum length is 3.: 1 object`+poor+"\n",
 			`tasks/due: error.property.required: /due `, `: 1 object`+poor+"\n",
 			`tasks/rooms/*/seats: error.value.too.large: /rooms/*/seats `, `tasks: error.task.due: due is not the name.: 1 object`+"\n  \"rule\"",
 			`tasks/person: reference-dangling: the object of people that it refers to is not there: 1 object`+poor+`: "nobody"`+"\n",
@@ -177,7 +177,7 @@ func testCheckProposedOfMany(t *testing.T, fresh service.NewStore) {
 			p.Stop()
 		}
 		out, said := process.Answer(t, 1, nil, "check", "--store", uri, "--proposed", after)
-		process.Wants(t, out, "tasks/name: error.value.too.short: /name must have at least 2 characters.: 2,000 objects\n  \"t0000\"", "  and 1,980 more\n",
+		process.Wants(t, out, "tasks/name: error.value.too.short: /name is too short: the minimum length is 2.: 2,000 objects\n  \"t0000\"", "  and 1,980 more\n",
 			"another object has the same value: 1,999 objects\n  \"t0001\" of the network \"main\": \"t0000\"\n", "  and 1,979 more\n",
 			"another object has the same value: 2 objects\n", "  \"t1998\" of the network \"main\": \"t0000\"\n", "  \"t1999\" of the network \"main\": \"t0001\"\n")
 		if n := strings.Count(out, "\n"); n != 3+20+1+20+1+2 {

@@ -95,7 +95,7 @@ func testOperatorManagesUsers(t *testing.T, fresh service.NewStore) {
 			process.File(t, file, operatorPassword+"\r\nnot this line\n")
 			run("user", "passwd", kari, "--password-file", file)
 			process.File(t, file, "short\n")
-			process.Wants(t, fails("user", "passwd", kari, "--password-file", file), "/password must have at least 12 characters")
+			process.Wants(t, fails("user", "passwd", kari, "--password-file", file), "/password is too short: the minimum length is 12")
 		})
 		p.SignIn(kari, operatorPassword)
 		do(func() { process.Wants(t, run("user", "logout", kari), "Ended all sessions of "+kari) })

@@ -92,7 +92,7 @@ func testImportRejects(t *testing.T, fresh service.NewStore) {
 	}
 	// Without a report, the first lines are named.
 	out = process.ImportRun(t, 3, uri, file, "--context", "main")
-	process.Wants(t, out, "line 6: /name must have at least 1 characters.", "… and 239 more")
+	process.Wants(t, out, "line 6: /name is too short: the minimum length is 1.", "… and 239 more")
 	process.Wants(t, process.ImportRun(t, 3, uri, process.ImportFile(t, lines[:2]...), "--context", "main"), "line 2: The object nobody of type advertisers that /advertiser refers to does not exist.", "1 line was rejected")
 }
 
