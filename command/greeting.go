@@ -29,7 +29,7 @@ func (c *serveCommand) greet(address, generated string) {
 	}
 	console := ""
 	if c.Console == "on" {
-		console = "  console   " + address + "/console/\n"
+		console = "  console   " + address + "/console/networks/" + url.PathEscape(c.BootstrapNetwork) + "\n"
 	}
 	fmt.Fprintf(os.Stdout, `
 Marquee is running.

@@ -38,9 +38,10 @@ var maxAllTickets = 10_000
 const previewPolicy = "sandbox allow-scripts; default-src 'none'; script-src 'unsafe-inline' FROM; style-src 'unsafe-inline' FROM; " +
 	"img-src data: blob: FROM; media-src data: blob: FROM; font-src data: FROM; frame-src FROM; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
 
-// previewHead comes before a preview, which may be a part of a page. It tells the page with the
-// frame that a preview is shown, as frames load answers of all kinds alike.
-const previewHead = `<!doctype html><style>body{margin:0}</style><script>parent.postMessage("shown","*")</script>`
+// previewHead comes before a preview, which may be a part of a page, and leaves no room around and below an image that
+// is as large as the frame. It tells the page with the frame that a preview is shown, as frames load answers of all
+// kinds alike.
+const previewHead = `<!doctype html><style>body{margin:0}img{vertical-align:top}</style><script>parent.postMessage("shown","*")</script>`
 
 // ticket allows somebody to see a page once. It is in its path, authenticated by the store, so
 // that each server can serve the page, and has the digest of what its caller was allowed to see.

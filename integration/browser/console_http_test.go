@@ -1,6 +1,7 @@
 package browser
 
 import (
+	"net/http"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -12,11 +13,12 @@ import (
 )
 
 // TestConsoleHTTP: the console works over HTTP from another machine, where browsers withhold some functions from pages.
-// Objects are created, also below a parent and beside a form, and many are changed.
+// Objects are created, also below a parent and beside a form, many are changed, and somebody is given a role.
 func TestConsoleHTTP(t *testing.T) {
 	c := openConsole(t, marquee.Options{Schemas: fstest.MapFS{"parcels.json": {Data: []byte(parcelSchema)}, "tags.json": {Data: []byte(`{
 		"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object", "title": "Tag", "x-resource": {"path": "tags", "parent": "parcel"}, "required": ["parcel"],
 		"properties": {"parcel": {"$ref": "common/reference.json", "x-ref": "parcels", "x-immutable": true}, "text": {"type": "string"}}}`)}}})
+	c.s.Do(http.MethodPost, "/api/v1/roles/helper?context=main", `{"name": "Helper", "scope": "NETWORK", "permissions": []}`, http.StatusCreated)
 	here := c.s.URL
 	c.s.URL = strings.Replace(here, "127.0.0.1", elsewhere, 1)
 	c.run(chromedp.Navigate(c.s.URL + "/console/"))
@@ -54,6 +56,10 @@ func TestConsoleHTTP(t *testing.T) {
 	c.await(`document.querySelector(".many")?.innerText.includes("2 of 2: 2 accepted")`)
 	c.click("Change 2 objects")
 	c.await(`document.querySelector(".many")?.innerText.includes("2 of 2: 2 written")`)
+	x.show("/access")
+	x.press(0, "admin has the role Helper", "checkbox")
+	c.click("Save: Users")
+	c.await(`[...document.querySelectorAll("#users [role=status]")].some(e => e.innerText === "Saved: 1")`)
 	there := c.s.URL
 	c.s.URL = here
 	x.expectObject("/api/v1/parcels/"+parcel+"?context=main", map[string]any{"name": "Outer", "note": "changed"})

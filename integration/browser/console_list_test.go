@@ -193,5 +193,5 @@ func TestConsolePlurals(t *testing.T) {
 	c.press("ab")
 	c.to("main form button.primary")
 	c.press(kb.Enter)
-	says(".notes .fault", "Class must have at most 1 character.")
+	says(".notes .fault", "Class is too long: the maximum length is 1.")
 }

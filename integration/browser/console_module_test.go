@@ -67,7 +67,7 @@ func (c *console) open(title string) {
 // TestConsoleModule: the application shows targeting as a sentence, uploads files, and previews
 // creatives, which reach nothing of the console.
 func TestConsoleModule(t *testing.T) {
-	c := openConsole(t, marquee.Options{Application: resources.New().Application()})
+	c := openConsole(t, marquee.Options{Application: resources.New().Application(), Schemas: fstest.MapFS{"parcels.json": {Data: []byte(parcelSchema)}}})
 	if _, err := chromedp.Call(c.ctx, emulation.SetTimezoneOverride, emulation.SetTimezoneOverrideParams{TimezoneID: "UTC"}); err != nil {
 		t.Fatal(err)
 	}
@@ -82,6 +82,9 @@ func TestConsoleModule(t *testing.T) {
 	order := func(text string) string { return strings.Join(strings.Fields(text), " ") }
 	if got := order(c.text(".sentence")); got != want {
 		t.Errorf("the sentence is\n%s\nand not\n%s", got, want)
+	}
+	if last := evaluate[string](t, c.ctx, `[...document.querySelectorAll("nav section h2")].at(-1).innerText`); last != "Other types" {
+		t.Errorf("the last group of types is %s", last)
 	}
 	script := axe(t)
 	c.judge(script, "a line item")
@@ -105,6 +108,9 @@ func TestConsoleModule(t *testing.T) {
 	c.await(`document.querySelector(".module").parentElement.innerText.includes("Shown as it is saved.")`)
 	c.judge(script, "a preview")
 	screenshot(t, c.ctx, "console-preview.png")
+	if size := evaluate[string](t, c.ctx, `{ const f = document.querySelector("iframe"); f.clientWidth + " by " + f.clientHeight }`); size != "300 by 250" {
+		t.Errorf("a creative of 300 by 250 has %s", size)
+	}
 	center := evaluate[[]float64](t, c.ctx, `{ const f = document.querySelector("iframe"); f.scrollIntoView({block: "center"}); const b = f.getBoundingClientRect(); [b.x + b.width / 2, b.y + b.height / 2] }`)
 	if r, g, b := c.pixel(int(center[0]), int(center[1])); r > 50 || g < 200 || b > 50 {
 		t.Errorf("the middle of the preview has the colour %d %d %d", r, g, b)

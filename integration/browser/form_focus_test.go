@@ -84,7 +84,7 @@ func TestTypeInWords(t *testing.T) {
 	x.show("/type/fairs")
 	x.await(`document.querySelector("main table")`)
 	text := evaluate[string](t, x.ctx, `document.querySelector("main").innerText`)
-	for _, want := range []string{"The service gives a number, from 7.", "Written as F-{n}", "NEW can become: OPEN (with the permission OPEN_FAIRS), OVER", "OPEN can become: nothing else", "under a condition"} {
+	for _, want := range []string{"The service gives a number, from 7.", "Written as F-{n}", "NEW can become: OPEN (with the permission OPEN_FAIRS), OVER", "OPEN can become: nothing else", "under a condition", "One of: NEW, OPEN, OVER"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page does not say %q", want)
 		}

@@ -123,7 +123,7 @@ func TestFormLeaving(t *testing.T) {
 	}
 }
 
-// TestConsolePaths: an address cannot lead requests to other paths of the service; and a heading
+// TestConsolePaths: an address cannot lead requests to other paths of the service, and keeps its network; and a heading
 // shows the controls that change the direction of text.
 func TestConsolePaths(t *testing.T) {
 	x := parcels(t)
@@ -134,7 +134,7 @@ func TestConsolePaths(t *testing.T) {
 		if err := chromedp.Do(x.ctx, chromedp.Navigate(x.s.URL+"/console/networks/main"+path)); err != nil {
 			t.Fatal(err)
 		}
-		x.await(fmt.Sprintf(`document.querySelector("main h1, main [role=alert], main form")?.innerText === %q`, "There is no such page, or you may not see it."))
+		x.await(fmt.Sprintf(`document.querySelector("main h1, main [role=alert], main form")?.innerText === %q && document.querySelector("nav section a")`, "There is no such page, or you may not see it."))
 	}
 	var asked []string
 	for _, url := range x.seen() {

@@ -63,7 +63,7 @@ export function preview(root, place, console) {
 
   root.append(
     element("p", { className: "actions" }, button(t("preview.show"), () => void start()), stop, status),
-    element("label", {}, elsewhere, " ", t("preview.elsewhere")),
+    element("label", { className: "check" }, elsewhere, t("preview.elsewhere")),
     stage,
   );
   return () => end("");

@@ -154,7 +154,7 @@ function NetworkChoice(props: { network: string }) {
   );
 }
 
-/** The types by their groups. Those below a parent are reached from it. */
+/** The types by their groups, and at last those without one. Those below a parent are reached from it. */
 function Menu(props: { network: string; page: Page }) {
   const { network, page } = props;
   const groups = new Map<string, TypeInfo[]>();
@@ -180,7 +180,7 @@ function Menu(props: { network: string; page: Page }) {
             </li>
           ))}
         </ul>
-        {[...groups].map(([group, members]) => (
+        {[...groups].sort(([a], [b]) => Number(a === "") - Number(b === "")).map(([group, members]) => (
           <section key={group}>
             <h2>
               <bdi>{visible(group || t("app.others"))}</bdi>

@@ -181,10 +181,10 @@ function One(props: { network: string; entry: Entry; name: string; onChange?: ()
                   <th scope="row">
                     <Text text={placeOf(change.field)} max={80} />
                   </th>
-                  <td>
+                  <td data-title={t("history.from")}>
                     <Plain value={change.from} max={200} />
                   </td>
-                  <td>{"from" in change || "to" in change ? <Plain value={change.to} max={200} /> : t("putback.secret")}</td>
+                  <td data-title={t("history.to")}>{"from" in change || "to" in change ? <Plain value={change.to} max={200} /> : t("putback.secret")}</td>
                 </tr>
               ))}
             </tbody>

@@ -104,10 +104,10 @@ export function PutBack(props: { network: string; type: string; entry: Entry; on
                   <th scope="row">
                     <Text text={placeOf(field)} max={80} />
                   </th>
-                  <td>
+                  <td data-title={t("putback.now")}>
                     <Plain value={from} max={120} />
                   </td>
-                  <td>{obstacle ? t(obstacle) : <Plain value={to} max={120} />}</td>
+                  <td data-title={t("putback.then")}>{obstacle ? t(obstacle) : <Plain value={to} max={120} />}</td>
                 </tr>
               ));
             })}

@@ -61,7 +61,7 @@ export type Page =
   | { kind: "overview" | "history" | "access" | "notifications" | "health" | "account"; network: string }
   | { kind: "list" | "new" | "type"; network: string; type: string }
   | { kind: "object"; network: string; type: string; ids: string[] }
-  | { kind: "unknown" };
+  | { kind: "unknown"; network: string };
 
 /** The names of types. Others would lead requests to other paths of the service. */
 const typeName = /^[a-z0-9]+$/;
@@ -72,17 +72,17 @@ export function pageOf(path: string): Page {
   try {
     parts = path.slice(base.length).split("/").filter(Boolean).map(decodeURIComponent);
   } catch {
-    return { kind: "unknown" };
+    return { kind: "unknown", network: "" };
   }
   const [root, network, kind = "overview", type, ...ids] = parts;
   if (parts.length === 0) return { kind: "home" };
   if (root === "account" && parts.length === 1) return { kind: "account", network: "" };
-  if (root !== "networks" || !network) return { kind: "unknown" };
+  if (root !== "networks" || !network) return { kind: "unknown", network: "" };
   if (kind === "overview" || kind === "history" || kind === "access" || kind === "notifications" || kind === "health" || kind === "account") return { kind, network };
-  if (!type || !typeName.test(type)) return { kind: "unknown" };
+  if (!type || !typeName.test(type)) return { kind: "unknown", network };
   if (kind === "object" && (ids.length === 1 || ids.length === 2)) return { kind, network, type, ids };
   if (kind === "list" || kind === "new" || kind === "type") return { kind, network, type };
-  return { kind: "unknown" };
+  return { kind: "unknown", network };
 }
 
 const of = (...parts: string[]) => `${base}/networks/${parts.map(encodeURIComponent).join("/")}`;

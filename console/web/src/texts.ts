@@ -10,7 +10,7 @@ export interface Message {
   params?: Params;
 }
 
-/** A text, or one for each kind of number that its parameter count, or limit, can be. */
+/** A text, or one for each kind of number that its parameter count can be. */
 export type Wording = string | ({ other: string } & Partial<Record<Intl.LDMLPluralRule, string>>);
 
 const texts: Record<string, Wording> = {
@@ -202,6 +202,15 @@ const texts: Record<string, Wording> = {
   "type.step.rule": "(if {{rule}})",
   "type.was": "{{was}} is now {{now}}.",
   "type.needs": "{{name}} needs {{needed}}.",
+  "type.enum": "One of: {{values}}",
+  "type.readOnly": "The service sets it.",
+  "type.secret": "The service never shows it.",
+  "type.uniqueItems": "No entry twice",
+  "type.personal": "About a person: an erasure removes it.",
+  "type.derived": "The service computes it.",
+  "type.immutable": "It cannot change once it is set.",
+  "type.complete": "It is returned with every member, set or not.",
+  "type.unknown": "A write with members that it does not have is refused.",
   "type.referred": "Referred to by",
   "type.find": "Find the types that refer to this one",
   "type.find.object": "Find what refers to this object",
@@ -216,15 +225,6 @@ const texts: Record<string, Wording> = {
   "kind.references": "References to",
   "kind.list": "List",
   "kind.object": "Object",
-
-  "error.items.surplus": { one: "{{field}} must have at most {{limit}} item that matches the keyword contains.", other: "{{field}} must have at most {{limit}} items that match the keyword contains." },
-  "error.items.too.few": { one: "{{field}} must have at least {{limit}} item.", other: "{{field}} must have at least {{limit}} items." },
-  "error.items.too.many": { one: "{{field}} must have at most {{limit}} item.", other: "{{field}} must have at most {{limit}} items." },
-  "error.properties.too.few": { one: "{{field}} must have at least {{limit}} property.", other: "{{field}} must have at least {{limit}} properties." },
-  "error.properties.too.many": { one: "{{field}} must have at most {{limit}} property.", other: "{{field}} must have at most {{limit}} properties." },
-  "error.value.too.long": { one: "{{field}} must have at most {{limit}} character.", other: "{{field}} must have at most {{limit}} characters." },
-  "error.value.too.short": { one: "{{field}} must have at least {{limit}} character.", other: "{{field}} must have at least {{limit}} characters." },
-  "warning.others.unlisted": { one: "The object has {{count}} more warning, which is not listed.", other: "The object has {{count}} more warnings, which are not listed." },
 
   "module.failed": "This part of the page cannot be shown: {{reason}}",
 
@@ -259,9 +259,9 @@ export function explain(message: Message): string {
 const plurals = new Intl.PluralRules("en");
 
 function fill(wording: Wording, params: Params): string {
-  const { count, limit } = params;
+  const { count } = params;
   // A module can have texts of any kind.
-  const text = String(typeof wording === "object" ? (wording[plurals.select(Number(count ?? limit))] ?? wording.other) : wording);
+  const text = String(typeof wording === "object" ? (wording[plurals.select(Number(count))] ?? wording.other) : wording);
   const all = typeof count === "number" ? { ...params, count: count.toLocaleString() } : params;
   return visible(text.replace(/\{\{(\w+)\}\}/g, (written, name: string) => (name in all ? shown(all[name]) : written)));
 }

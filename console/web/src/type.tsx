@@ -149,19 +149,33 @@ const described = new Set([
 ]);
 
 /** The rules of a value that are not about its kind. */
-const rulesOf = (schema: Schema): string[] =>
-  Object.entries(schema)
+const rulesOf = (schema: Schema): string[] => {
+  const rules = Object.entries(schema)
     .filter(([name]) => !described.has(name) && !name.startsWith("$"))
     .flatMap(([name, value]) => inWords[name]?.(value) ?? (value === true ? worded(name.replace(/^x-/, "")) : `${worded(name.replace(/^x-/, ""))}: ${flat(value)}`));
+  return [...new Set(rules)];
+};
 
 type Step = string | { to: string; permission?: string; rule?: string };
 
-/** What keywords with an object say. */
+const said = (code: string) => (value: unknown) => (value === false ? [] : [t(code)]);
+
+/** What keywords say that are not clear by their names and values. */
 const inWords: Record<string, (value: any) => string[]> = {
   "x-sequence": ({ start = 1, format }) => [t("type.sequence", { start }), ...(format ? [t("type.sequence.format", { format })] : [])],
   "x-transitions": (steps: Record<string, Step[]>) => Object.entries(steps).map(([from, next]) => t("type.transition", { from, to: next.map(step).join(", ") || t("type.transition.none") })),
   "x-was-values": (values: Record<string, string>) => Object.entries(values).map(([was, now]) => t("type.was", { was, now })),
   "x-validations": textsOf,
+  enum: (values: unknown[]) => [t("type.enum", { values: flat(values) })],
+  readOnly: said("type.readOnly"),
+  writeOnly: said("type.secret"),
+  uniqueItems: said("type.uniqueItems"),
+  "x-secret": said("type.secret"),
+  "x-personal": said("type.personal"),
+  "x-derived": said("type.derived"),
+  "x-immutable": said("type.immutable"),
+  "x-complete": said("type.complete"),
+  "x-unknown": said("type.unknown"),
   dependentRequired: (names: Record<string, string[]>) => Object.entries(names).map(([name, needed]) => t("type.needs", { name, needed })),
 };
 
