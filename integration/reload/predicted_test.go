@@ -21,16 +21,21 @@ func testPredicted(t *testing.T, fresh service.NewStore) {
 		"pin": `{"type": "string", "x-secret": true}`, "kind": `{"type": ["string", "number"]}`, "begin": `{"type": "number"}`, "end": `{"type": "number"}`,
 	}
 	const overlapping = `{"type": "number"}}, "x-exclusive": [{"properties": ["name"], "from": "begin", "to": "end"}], "$defs": {"none": {}`
+	uniqueWhen := func(notes string) string {
+		return `, "unique": [{"properties": ["name"], "when": {"properties": {"note": {"enum": [` + notes + `]}}, "required": ["note"]}}]`
+	}
 	s := service.NewPlain(t, fresh)
 	token, err := s.SignIn(service.Admin)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.Must(token, http.MethodPost, "/api/v1/teams/main?context=main", `{"name": "Main"}`, http.StatusCreated)
-	for i, c := range []struct{ resource, property, schema, refused string }{
+	for i, c := range []struct{ former, resource, property, schema, refused string }{
 		{resource: `, "unique": ["name"]`, refused: "name cannot be unique"},
 		{resource: `, "unique": [{"properties": ["title", "note"]}]`, property: "name", schema: `{"type": "string", "x-was": "name"}`, refused: "title and note cannot be unique"},
 		{resource: `, "unique": ["size"]`, refused: "size cannot be unique"},
+		{former: uniqueWhen(`"other"`), resource: uniqueWhen(`"other", "same"`), refused: "name cannot be unique"},
+		{former: uniqueWhen(`"other", "none"`), resource: uniqueWhen(`"other"`)},
 		{property: "end", schema: overlapping, refused: "cannot be exclusive"},
 		{property: "ref", schema: `{"x-ref": "users"}`, refused: "that would be read as one of users"},
 		{property: "note", schema: `{"type": "string", "x-ref": "teams"}`, refused: "no such object of teams"},
@@ -62,7 +67,7 @@ func testPredicted(t *testing.T, fresh service.NewStore) {
 			}
 			return registry
 		}
-		before, after := set("", "", ""), set(c.resource, c.property, c.schema)
+		before, after := set(c.former, "", ""), set(c.resource, c.property, c.schema)
 		if err := s.Engine.Migrate(t.Context(), before); err != nil {
 			t.Fatal(err)
 		}

@@ -36,6 +36,7 @@ func (c *comparison) changedRules(old, new []place) (added, removed []string) {
 func (c *comparison) conditions(old, new place) (fewer, more bool) {
 	inner := &comparison{old: c.old, new: c.new, at: c.at, done: map[string]bool{}, left: c.left}
 	inner.values(c.old.value(nil, old), c.new.value(nil, new))
+	c.left = inner.left
 	for _, d := range inner.found {
 		fewer = fewer || d.Is(Stored) || d.Is(Request)
 		more = more || d.Is(Response)
