@@ -136,6 +136,18 @@ func TestFormSchemaChanges(t *testing.T) {
 	}
 }
 
+// TestConsoleNewType: a type whose file was added while a page is open is in the menu when the user comes back to it.
+func TestConsoleNewType(t *testing.T) {
+	x := onConsole(t, fairs())
+	x.show("/list/users")
+	x.await(`document.querySelectorAll("main tbody tr").length > 0 && document.querySelector("nav section")`)
+	files := fairs().Schemas.(fstest.MapFS)
+	files["loans.json"] = &fstest.MapFile{Data: []byte(`{"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object", "title": "Loan", "x-resource": {"path": "loans"}, "properties": {"name": {"type": "string"}}}`)}
+	x.s.Reload(files)
+	evaluate[string](t, x.ctx, `dispatchEvent(new Event("focus")); ""`) // as a browser without a screen has no other window
+	x.await(`document.querySelector('nav a[href$="/list/loans"]')`)
+}
+
 // TestConsoleBusy: a refusal that says when to come again is explained, and reads are repeated then.
 func TestConsoleBusy(t *testing.T) {
 	c := openConsole(t, fairs())

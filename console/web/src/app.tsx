@@ -51,6 +51,12 @@ function SignedIn() {
   useEffect(() => {
     if (network) void loadTypes(network);
   }, [network, schemasDigest.value]);
+  // Who comes back from writing the file of a type finds the type in the menu.
+  useEffect(() => {
+    const look = () => network && session.value === "open" && loadTypes(network);
+    addEventListener("focus", look);
+    return () => removeEventListener("focus", look);
+  }, [network]);
   useShortcuts(page);
   return (
     <>
