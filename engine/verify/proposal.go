@@ -226,7 +226,14 @@ func (v *proposed) judge(r *judged) error {
 	if err := v.secrets(r); err != nil {
 		return err
 	}
+	hidden := map[string]bool{}
+	if v.before != nil {
+		v.before.Shape.Hidden(r.object, func(at document.Pointer) { hidden[at.String()] = true })
+	}
 	v.shape.Hidden(r.object, func(at document.Pointer) {
+		if hidden[at.String()] {
+			return
+		}
 		text := "the value would be hidden: the set does not declare the property, or does not show it"
 		if len(at) > 1 {
 			text = "the set does not declare the value, which answers can have until what is around it is written, or does not show it"

@@ -35,11 +35,11 @@ const (
 	tasksBefore = `"name": {"type": "string"}, "code": {"type": "string"}, "due": {"type": "string"}, "person": {"type": "string"}, "fax": {"type": "string"},
 		"phone": {"type": "string"}, "key": {"type": "string", "x-secret": true}, "begin": {"type": "string", "format": "date"}, "end": {"type": "string", "format": "date"},
 		"rooms": {"type": "array", "items": {"type": "object", "properties": {"seats": {"type": "integer"}, "key": {"type": "string", "x-secret": true}}}},
-		"desk": {"type": "object", "properties": {"legs": {"type": "integer"}, "drawers": {"type": "integer"}}}`
+		"desk": {"type": "object", "properties": {"legs": {"type": "integer"}, "drawers": {"type": "integer"}, "lock": {"type": "string", "writeOnly": true}}}`
 	tasksAfter = `"name": {"type": "string", "maxLength": 3}, "code": {"type": "string"}, "due": {"type": "string"}, "person": {"x-ref": "people"},
 		"phone": {"type": "string", "x-secret": true}, "key": {"type": "string"}, "begin": {"type": "string", "format": "date"}, "end": {"type": "string", "format": "date"},
 		"rooms": {"type": "array", "items": {"type": "object", "properties": {"seats": {"type": "integer", "maximum": 4}}}},
-		"desk": {"type": "object", "properties": {"legs": {"type": "integer"}}}`
+		"desk": {"type": "object", "properties": {"legs": {"type": "integer"}, "lock": {"type": "string", "writeOnly": true}}}`
 	tasksRules = `, "required": ["due"], "x-exclusive": [{"properties": ["code"], "from": "begin", "to": "end"}],
 		"x-validations": [{"rule": "!has(self.due) || !has(self.name) || self.due != self.name", "text": "due is not the name.", "code": "error.task.due"}]`
 )
@@ -61,7 +61,7 @@ func testCheckProposed(t *testing.T, fresh service.NewStore) {
 	p.Ask(http.StatusCreated, http.MethodPost, "/api/v1/drafts/d?context=main", `{"name": "D"}`)
 	p.Ask(http.StatusCreated, http.MethodPost, "/api/v1/tasks/good?context=main", `{"name": "abc", "code": "1", "due": "x", "person": "p", "begin": "2030-01-01", "end": "2030-02-01"}`)
 	p.Ask(http.StatusCreated, http.MethodPost, "/api/v1/tasks/poor?context=main", `{"name": "abcd", "code": "1", "person": "nobody", "fax": "12", "phone": "34",
-		"key": "top secret", "begin": "2030-01-31", "rooms": [{"seats": 9, "key": "top secret"}, {"seats": 8}], "desk": {"legs": 4, "drawers": 2}}`)
+		"key": "top secret", "begin": "2030-01-31", "rooms": [{"seats": 9, "key": "top secret"}, {"seats": 8}], "desk": {"legs": 4, "drawers": 2, "lock": "12"}}`)
 	p.Ask(http.StatusCreated, http.MethodPost, "/api/v1/tasks/rule?context=main", `{"name": "abc", "due": "abc"}`)
 	sets := process.Run(t, nil, "schema", "history", "--store", uri, "--json")
 	check := func(code int, dir string, more ...string) (out, said string) {
@@ -82,7 +82,7 @@ func testCheckProposed(t *testing.T, fresh service.NewStore) {
 			` would be exclusive, and the interval of another object overlaps: 1 object`+poor+`: "good"`+"\n",
 			`tasks/fax: value-hidden: `, `tasks/phone: value-secret: `, `tasks/key: secret-revealed: `,
 			`tasks/rooms/*/key: value-hidden: the set does not declare the value, which answers can have until what is around it is written`, `tasks/desk/drawers: value-hidden: `)
-		process.Shuns(t, out, "top secret", "tasks/desk/legs", "tasks/rooms/*/key: secret-revealed", "abcd", "people:", "tasks/key: value-hidden", "tasks/begin:")
+		process.Shuns(t, out, "top secret", "tasks/desk/legs", "tasks/desk/lock", "tasks/rooms/*/key: secret-revealed", "abcd", "people:", "tasks/key: value-hidden", "tasks/begin:")
 		process.Wants(t, said, "checking tasks: 3", "finding")
 		process.Shuns(t, said, "people")
 		out, said = check(1, after, "--json", "--quiet")

@@ -27,7 +27,7 @@ var meanings = []meaning{
 	{"x-ref", []Class{Stored, Request, Response, Source}, []Class{Response, Source}, []Class{Stored, Request, Source}, "the value is a reference, or one to other objects; the set is refused while a stored value is none", "the value is no longer a reference", "use a new property, or take the values out of the stored objects first"},
 	{"x-immutable", []Class{Request}, nil, nil, "the value cannot change once it is set", "", ""},
 	{"x-secret", []Class{Request, Response}, loosened, nil, "the value is only returned to holders of the write permission, and never in the history, and lists cannot be filtered by it", revealed, `only "x-secret": false undoes it: a set without the keyword is refused`},
-	{"x-readable", []Class{Request, Response, Source}, loosened, []Class{Request, Response}, "the value is only returned to holders of a permission, and for others the name is unknown in requests", revealed, ""},
+	{"x-readable", []Class{Request, Response, Source}, loosened, []Class{Request, Response}, "the value is only returned to holders of a permission, and for others the property does not exist: what they write to it is ignored, and where is refused", revealed, ""},
 	{"x-personal", nil, loosened, nil, "", "an erasure no longer removes the value", ""},
 	{"writeOnly", Classes, loosened, nil, "the value is no longer returned, also in the history; where, filters, fields and excludeIfMissing cannot name it; and a property at the top level loses its stored value with the next write of the object", revealed, ""},
 	{"readOnly", []Class{Request, Source}, nil, nil, "the value cannot be sent any more", "", ""},
@@ -88,7 +88,7 @@ func exceptsMore(old, new value) bool {
 }
 
 // revealed is the text of a keyword without which more callers see a value.
-const revealed = "other callers see the value"
+const revealed = "other callers see the value; if it is inside of another one, a client that sends back what it read before removes it"
 
 // annotations compares the keywords of the vocabulary.
 func (c *comparison) annotations(old, new value) {

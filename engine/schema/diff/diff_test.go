@@ -153,6 +153,8 @@ var texts = []struct{ text, old, new string }{
 	{"owner: roles of scope OWN show what belongs to their holders", owner(``), owner(`"owner": "user"`)},
 	{"owner: roles of scope OWN show no object any more", owner(`"owner": "user"`), owner(``)},
 	{"public: anybody sees objects that only roles showed", with(``), with(`"public": {}`)},
+	{"and owners no longer see properties with x-readable", one(`{"type": "string", "x-readable": "R"}`), `"x-resource": {"path": "things", "public": {}}, ` + one(`{"type": "string", "x-readable": "R"}`)},
+	{"who does not see the parent of objects can neither list nor write them", parent(``), parent(`"parent": "team"`)},
 	{"public: only roles show objects that anybody saw; this concerns names in references to them, too", with(`"public": {}`), with(`"public": ` + when(`"A"`))},
 	{"public: other objects are public", with(`"public": ` + when(`"A"`)), with(`"public": ` + when(`"B"`))},
 	{"fields and excludeIfMissing cannot name it", one(`{"type": "object", "properties": {"b": {"type": "string"}}}`), one(`{"type": "object", "properties": {"b": {"type": "string", "writeOnly": true}}}`)},

@@ -59,7 +59,14 @@ func (c *comparison) resources(old, new *schema.Type) {
 	report("permissions", "read-permission-changed", secluding(old, new), new.Read != "" && old.Read != new.Read, "a permission is required to see objects: "+new.Read, "grant the permission first")
 	report("permissions", "visibility-changed", loosened, new.Read == "" && old.Read != "", "no permission is required to see objects any more: "+old.Read, "")
 	report("label", "label-changed", []Class{Response}, old.Label != new.Label, "references show another property as the name", "")
-	report("parent", "parent-changed", []Class{Request, Response, Source}, old.Parent != new.Parent, "objects have other paths", "keep the parent")
+	below, keep := "objects have other paths", "keep the parent"
+	if new.Parent != "" {
+		below += ", there is no list of those of all parents, and who does not see the parent of objects can neither list nor write them"
+	}
+	if old.Parent == "" {
+		keep = ""
+	}
+	report("parent", "parent-changed", []Class{Request, Response, Source}, old.Parent != new.Parent, below, keep)
 	report("page", "pages-removed", widened, old.Paged && !new.Paged, "lists no longer contain page and pageSize", "")
 	for _, path := range lost(new.Paths, old.Paths) {
 		report("paths", "path-reserved", tightened, true, "an object can no longer have the id "+path, "")
@@ -118,8 +125,10 @@ func (c *comparison) visibility(old, new *schema.Type, report func(key, rule str
 			continue
 		case !fewer:
 			text = s.gained
-			if s.key == "team" || !new.Shape.HasReadable { // which some who see more no longer see
+			if s.key == "team" || !new.Shape.HasReadable {
 				classes = loosened
+			} else if s.key == "public" {
+				text += ", and owners no longer see properties with x-readable"
 			}
 		case !more:
 			text = s.lost
