@@ -103,7 +103,7 @@ const (
 // them wherever they are wrong.
 func TestDeclaredKeywordIsLinted(t *testing.T) {
 	for name, c := range map[string]struct{ schema, problem string }{
-		"value":      {`"properties": {"a": {"type": "string", "x-first": []}}}`, `a.json#/properties/a/x-first: must have at least 1 items`},
+		"value":      {`"properties": {"a": {"type": "string", "x-first": []}}}`, `a.json#/properties/a/x-first: has too few items: the minimum is 1`},
 		"misspelt":   {`"properties": {"a": {"type": "string", "x-frist": ["A"]}}}`, `a.json#/properties/a/x-frist: x-frist is not a keyword and would have no effect (write x-first), line 2`},
 		"position":   {`"properties": {"a": {"type": "object", "properties": {"b": {"type": "string", "x-first": ["A"]}}}}}`, `x-first is not supported on a nested property (put it on a top-level property), line 2`},
 		"tested":     {`"properties": {"a": {"type": "string", "not": {"x-first": ["A"]}}}}`, `x-first has no effect under not`},
@@ -111,7 +111,7 @@ func TestDeclaredKeywordIsLinted(t *testing.T) {
 		"conflict":   {`"properties": {"a": {"type": "integer", "x-first": ["A"]}}}`, `a.json#/properties/a/x-first: only a string has first values (allow strings), line 2`},
 		"rule":       {`"properties": {}, "x-together": [{"code": "error.a"}]}`, `a.json#/x-together/0/text: is required`},
 		"type":       {`"properties": {"a": {}}, "x-together": [{"code": "error.a", "text": "t", "when": {}, "properties": ["a", "b"]}]}`, `a.json#/x-together/0/properties: there is no property b (name a property of the schema), line 2`},
-		"definition": {`"properties": {}, "x-together": [{"code": "error.a", "text": "t", "when": {}, "properties": ["a"]}]}`, `a.json#/x-together/0/properties: must have at least 2 items`},
+		"definition": {`"properties": {}, "x-together": [{"code": "error.a", "text": "t", "when": {}, "properties": ["a"]}]}`, `a.json#/x-together/0/properties: has too few items: the minimum is 2`},
 	} {
 		file := head + `"x-resource": {"path": "a"}, ` + c.schema
 		_, err := schema.Load(schema.Source{FS: fstest.MapFS{"a.json": {Data: []byte(file)}}})
