@@ -226,19 +226,23 @@ func (v *proposed) judge(r *judged) error {
 	if err := v.secrets(r); err != nil {
 		return err
 	}
-	hidden := map[string]bool{}
-	if v.before != nil {
-		v.before.Shape.Hidden(r.object, func(at document.Pointer) { hidden[at.String()] = true })
-	}
+	var hidden map[string]bool // before, which is asked for if a declared value would be
 	v.shape.Hidden(r.object, func(at document.Pointer) {
-		if hidden[at.String()] {
-			return
+		place := v.shape.Place(at.String())
+		if v.before != nil && v.shape.Declares(place) {
+			if hidden == nil {
+				hidden = map[string]bool{}
+				v.before.Shape.Hidden(r.object, func(at document.Pointer) { hidden[at.String()] = true })
+			}
+			if hidden[at.String()] {
+				return
+			}
 		}
 		text := "the value would be hidden: the set does not declare the property, or does not show it"
 		if len(at) > 1 {
 			text = "the set does not declare the value, which answers can have until what is around it is written, or does not show it"
 		}
-		v.found.add(kind{RuleHidden, v.shape.Place(at.String()), text}, r.Key, "")
+		v.found.add(kind{RuleHidden, place, text}, r.Key, "")
 	})
 	r.object = amended(v.shape, r.verified)
 	if err := v.claim(r); err != nil {
