@@ -22,7 +22,7 @@ func (x *screen) tab() *screen {
 }
 
 // TestConsoleTabs: another tab has the session of the first one. Neither overwrites what the other has saved;
-// and when one signs out, the other keeps what was typed until somebody signs in again.
+// and when one signs out, the other keeps what was typed, and the focus where that was, until somebody signs in again.
 func TestConsoleTabs(t *testing.T) {
 	one := parcels(t)
 	const path = "/api/v1/parcels/a?context=main"
@@ -44,7 +44,8 @@ func TestConsoleTabs(t *testing.T) {
 	one.says("Saved.")
 	one.expectObject(path, map[string]any{"note": "of the first", "weight": int64(2)})
 
-	one.write(one.node(0, "Note", "textbox"), "typed before the end")
+	note := one.node(0, "Note", "textbox")
+	one.write(note, "typed before the end")
 	evaluate[string](t, two.ctx, `[...document.querySelectorAll("header button")].at(-1).click(); ""`)
 	one.await(`document.querySelector("dialog[open] input[name=password]:focus")`)
 	(&console{keyboard: keyboard{t, two.ctx}}).reloaded(`document.querySelector("input[name=username]")`)
@@ -53,8 +54,8 @@ func TestConsoleTabs(t *testing.T) {
 	}
 	keyboard{t, one.ctx}.press(marqueetest.Password + kb.Enter)
 	one.await(`!document.querySelector("dialog[open]")`)
-	if note := one.call(one.node(0, "Note", "textbox"), "function() { return this.value }"); note != "typed before the end" {
-		t.Errorf("what was typed is %q now", note)
+	if kept := one.call(note, "function() { return this === document.activeElement && this.value }"); kept != "typed before the end" {
+		t.Errorf("the field that had the focus has %q now, and the focus is on %s", kept, evaluate[string](t, one.ctx, "document.activeElement.outerHTML.slice(0, 200)"))
 	}
 	one.press(one.node(0, "Parcel", "form"), "Save")
 	one.says("Saved.")

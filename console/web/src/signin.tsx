@@ -65,9 +65,9 @@ export function SignInPage() {
 export function SignInAgain() {
   const dialog = useRef<HTMLDialogElement>(null);
   useLayoutEffect(() => {
-    const before = document.activeElement as HTMLElement | null;
-    dialog.current!.showModal();
-    return () => before?.focus();
+    const shown = dialog.current!;
+    shown.showModal();
+    return () => shown.close(); // which gives the focus back, as its removal does not
   }, []);
   return (
     <dialog ref={dialog} aria-labelledby="again" onCancel={(event) => event.preventDefault()}>
