@@ -112,7 +112,7 @@ func TestFormLeaving(t *testing.T) {
 	x.call(create, "function() { this.click(); }")
 	panel := x.node(0, "New: Parcel", "form")
 	x.write(x.node(panel, "Name", "textbox"), "Half")
-	x.await(`document.querySelector(".beside .actions [role=status]")?.innerText.includes("Not saved")`)
+	x.await(`document.querySelector(".beside .actions span[role=status]")?.innerText.includes("Not saved")`)
 	x.call(create, "function() { this.click(); }")
 	if asked := evaluate[int](t, x.ctx, "asked"); asked != 1 {
 		t.Errorf("another object beside the form: asked %d times", asked)

@@ -51,13 +51,13 @@ func (x *screen) outage(name, said string, around func(save func())) {
 	around(func() {
 		x.t.Helper()
 		x.press(form, "Save")
-		x.await(fmt.Sprintf(`document.querySelector("main [role=alert]")?.innerText.startsWith(%q) && document.querySelector("main form .actions [role=status]").innerText === "Not saved yet"`, said))
+		x.await(fmt.Sprintf(`document.querySelector("main [role=alert]")?.innerText.startsWith(%q) && document.querySelector("main form .actions span[role=status]").innerText === "Not saved yet"`, said))
 		if note := x.call(x.node(form, "Note", "textbox"), "function() { return this.value }"); note != name {
 			x.t.Errorf("%s: what was typed is %q now", name, note)
 		}
 	})
 	x.press(form, "Save")
-	x.await(`!document.querySelector("main [role=alert]") && document.querySelector("main form .actions [role=status]").innerText === "Saved."`)
+	x.await(`!document.querySelector("main [role=alert]") && document.querySelector("main form .actions span[role=status]").innerText === "Saved."`)
 	x.expectObject("/api/v1/parcels/a?context=main", map[string]any{"note": name})
 	if after := x.s.Do(http.MethodGet, changes, "", http.StatusOK)["totalCount"].(int64); after != before+1 {
 		x.t.Errorf("%s: %d changes were made", name, after-before)

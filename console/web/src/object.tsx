@@ -1,7 +1,7 @@
 // The page of an object: its form, saving, conflicts, and other objects beside it.
 
 import { useComputed, useSignal } from "@preact/signals";
-import type { RefObject } from "preact";
+import type { ComponentChildren, RefObject } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { randomId } from "./api";
 import { Heading, titleOf } from "./app";
@@ -174,12 +174,6 @@ function FormView(props: EditorProps & { opened: Opened }) {
         {!form.isNew && <p class="unit"><a href={to.list(network, type)}><bdi>{brief(form.schema.value.title ?? type)}</bdi></a> · <bdi>{visible(object.id)}</bdi> · {t("form.updated", { time: timeOf(object.updateTime), user: userOf(object) })} · <a href={to.history(network, type, object.id)}>{t("history.title")}</a></p>}
         {form.schema.value !== read && <div role="alert" class="warning"><p>{t("form.schema.changed")}</p>{gone.length > 0 && <p>{t("form.schema.lost", { fields: gone.join(", ") })}</p>}</div>}
         {!form.isNew && !beside && <Panels version={opened.etag} place={{ type, network, id: opened.ids.at(-1)!, object }} />}
-        {other.value !== null && !busy.value && !clash.value && (
-          <div class="notice" role="status">
-            <p><bdi>{other.value ? t("form.others", { user: userOf(other.value) }) : t("form.others.gone")}</bdi>{" "}
-            {other.value && <button type="button" onClick={look}>{t(dirty ? "form.others.compare" : "form.others.show")}</button>}</p>
-          </div>
-        )}
         {clash.value ? (
           <ConflictView merge={clash.value.merge} user={userOf(clash.value.theirs)} resolve={(result) => settle(clash.value!, result)} back={back} />
         ) : (
@@ -187,13 +181,17 @@ function FormView(props: EditorProps & { opened: Opened }) {
             onKeyDown={(event) => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) void submit(); }}>
             <Summary form={form} refer={summary} />
             <div class="fields" inert={busy.value && form.isNew}>{fields}</div>
-            <div class="actions">
+            <Bar>
+              <div role="status" class="others">{other.value !== null && !busy.value && (
+                <p class="notice"><bdi>{other.value ? t("form.others", { user: brief(userOf(other.value), 60) }) : t("form.others.gone")}</bdi>{" "}
+                {other.value && <button type="button" onClick={look}>{t(dirty ? "form.others.compare" : "form.others.show")}</button>}</p>
+              )}</div>
               {!fixed && <button type="button" class="primary" aria-disabled={busy.value} aria-keyshortcuts="Control+Enter" onClick={submit}>{t(form.isNew ? "form.create" : "form.save")}</button>}
               {dirty && !busy.value && <button type="button" onClick={() => { if (confirm(t("form.leave"))) { form.reset(start === form.base.value || form.isNew ? start : form.base.value); top(); } }}>{t("form.reset")}</button>}
               {beside && <button type="button" onClick={() => { if (!dirty || confirm(t("form.leave"))) beside.close(); }}>{t("form.close")}</button>}
               <span role="status">{status.value || (dirty ? t("form.unsaved") : "")}</span>
               {failed.value && <p role="alert" class="fault" dir="auto">{failed.value}</p>}
-            </div>
+            </Bar>
           </form>
         )}
         {!form.isNew && !beside && <ReferredBy type={type} network={network} id={object.id} />}
@@ -205,6 +203,25 @@ function FormView(props: EditorProps & { opened: Opened }) {
 }
 
 const userOf = (object: Schema): string => object.updateUser?.name ?? object.updateUser?.id ?? t("form.conflict.somebody");
+
+/** Bar stays in sight below the fields, and covers none that has the focus, whatever appears in it. */
+function Bar({ children }: { children: ComponentChildren }) {
+  const bar = useRef<HTMLDivElement>(null);
+  useLayoutEffect(() => {
+    const shown = bar.current!, form = shown.parentElement!, scrolled = form.closest<HTMLElement>(".beside") ?? document.documentElement;
+    const watcher = new ResizeObserver(() => {
+      scrolled.style.setProperty("--bar", `${shown.offsetHeight + 40}px`); // of a text, the line with the caret is scrolled there
+      const focused = document.activeElement!, [field, { top, bottom }] = [focused, shown].map((e) => e.getBoundingClientRect()) as [DOMRect, DOMRect];
+      if (form.contains(focused) && !shown.contains(focused) && field.bottom > top && field.top < bottom) focused.scrollIntoView({ block: "nearest" });
+    });
+    watcher.observe(shown);
+    return () => {
+      watcher.disconnect();
+      scrolled.style.removeProperty("--bar");
+    };
+  }, []);
+  return <div class="actions" ref={bar}>{children}</div>;
+}
 
 /** Summary lists the faults, with ways to their fields, and the warnings that name no field. */
 function Summary({ form, refer }: { form: Form; refer: RefObject<HTMLDivElement | null> }) {
