@@ -9,6 +9,8 @@ import "./form/texts";
 import { ConflictView } from "./form/conflict";
 import { Alternatives, named } from "./form/field";
 import { Members } from "./form/group";
+import { noKind } from "./form/kinds";
+import { matches } from "./form/match";
 import { Beside, Form, FormContext, useShape } from "./form/model";
 import { Opened, Outcome, conflict, idsOf, lost, open, others, resolve, save } from "./form/saving";
 import type { Schema } from "./form/schema";
@@ -84,7 +86,8 @@ function FormView(props: EditorProps & { opened: Opened }) {
   const first = form.isNew && resource.id === "required" ? "id" : resource.label ?? "name";
   const fields = useMemo(() => (
     <>
-      {shape.alternatives && !fixed && <Alternatives path={[]} shape={shape} id={form.id([])} label={visible(form.schema.value.title ?? type)} place="entry" />}
+      {shape.alternatives && !fixed && <Alternatives path={[]} shape={shape} id={form.id([])} label={visible(form.schema.value.title ?? type)} place="entry"
+        required={shape.alternatives.branches.every((branch) => !matches(form.schema.value, branch, {}))} />}
       <Members path={[]} schema={form.schema.value} shape={shape} reason={fixed} first={first} />
     </>
   ), [shape, fixed, first]);
@@ -237,7 +240,7 @@ function Summary({ form, refer }: { form: Form; refer: RefObject<HTMLDivElement 
               const { labels } = form.place(steps(at));
               const said = named(form, message);
               const text = labels.length === 0 || (labels.length === 1 && said.startsWith(labels[0]!)) ? said : `${labels.join(" › ")}: ${said}`;
-              return <li>{at === "" ? <Text text={text} /> : <button type="button" class="link" onClick={() => form.reveal(at)}><bdi>{brief(text)}</bdi></button>}</li>;
+              return <li>{at === "" && message.code !== noKind ? <Text text={text} /> : <button type="button" class="link" onClick={() => form.reveal(at)}><bdi>{brief(text)}</bdi></button>}</li>;
             })}
           </ul>
         </div>

@@ -7,6 +7,7 @@ import { Text as Shown } from "../values";
 import { Check, Choice, DateTime, Duration, Fixed, Number_, Secret, Several, Text } from "./controls";
 import { Group } from "./group";
 import { JsonText } from "./json";
+import { noKind } from "./kinds";
 import { List } from "./list";
 import { hasType } from "./match";
 import { Form, useDerived, useForm, useShape } from "./model";
@@ -102,7 +103,7 @@ export function Field(props: FieldProps): JSX.Element | null {
   const grouped = Control !== Fixed && (kind === "object" || kind === "array" || kind === "several" || kind === "duration" || (shape.alternatives !== undefined && !reason));
   const body = (
     <>
-      {shape.alternatives && !reason && <Alternatives path={path} shape={shape} id={id} label={props.label} place={props.place} />}
+      {shape.alternatives && !reason && <Alternatives path={path} shape={shape} id={id} label={props.label} place={props.place} required={props.required ?? false} />}
       {shape.alternatives && !reason && Control && single.includes(kind) && <label for={id}><bdi>{props.label}</bdi></label>}
       {Control && <Control key={kind} {...control} />}
     </>
@@ -185,24 +186,27 @@ export function named(form: Form, message: Parameters<typeof explain>[0]): strin
   for (const name of ["field", "other"]) {
     const at = params[name];
     if (typeof at === "string" && at.startsWith("/")) params[name] = form.place(steps(at)).labels.pop();
+    else if (at === "") params[name] = form.schema.value.title ?? form.type;
   }
   return explain({ ...message, params });
 }
 
 /** Alternatives choose one of the branches of a value, which at the root are kinds of objects. */
-export function Alternatives({ path, shape, id: field, label, place }: { path: Path; shape: Shape; id: string; label: string; place: Place }) {
+export function Alternatives({ path, shape, id: field, label, place, required }: { path: Path; shape: Shape; id: string; label: string; place: Place; required: boolean }) {
   const form = useForm();
   const { branches, chosen } = shape.alternatives!;
   const id = field + "-kind";
+  const lacks = useDerived(() => form.faults.value.get(pointer(path))?.some(({ code }) => code === noKind) ?? false, [form, pointer(path)]);
   const choose = (index: number) => {
     const value = get(form.value.peek(), path);
     form.choose(path, index);
     if (path.length > 0 && (!isObject(value) || index < 0)) form.set(path, index < 0 && place === "property" ? undefined : index < 0 ? new Draft("", t("form.fault.choose")) : starting(form, branches[index]!, path));
   };
   return (
-    <div class="alternatives">
-      <label for={id}>{t("form.kind", { label })}</label>
-      <select id={id} value={String(chosen)} onChange={(event) => choose(Number(event.currentTarget.value))}>
+    <div class="field alternatives">
+      <div class="label"><label for={id}>{t("form.kind", { label })}</label><Required required={required} /></div>
+      {lacks && path.length === 0 && <p class="fault" id={field + "-notes"}>{t(noKind)}</p>}
+      <select id={id} aria-required={required} aria-invalid={lacks} aria-describedby={lacks ? field + "-notes" : undefined} value={String(chosen)} onChange={(event) => choose(Number(event.currentTarget.value))}>
         <option value="-1">{t("form.unset")}</option>
         {branches.map((branch, i) => <option value={String(i)}>{branchName(form.schema.value, branch) || t("form.alternative", { number: i + 1 })}</option>)}
       </select>

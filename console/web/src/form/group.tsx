@@ -6,10 +6,11 @@ import type { ComponentChildren } from "preact";
 import { expression } from "../pattern";
 import { brief, t } from "../texts";
 import { ControlProps, Field, Required } from "./field";
+import { required } from "./kinds";
 import { blank } from "./list";
 import { useDerived, useForm } from "./model";
 import { Shape, declared, flat, label, memberSchema, shapeOf, target } from "./schema";
-import { Json, JsonObject, Path, get, isBlank, isObject, own, pointer } from "./value";
+import { JsonObject, Path, get, isBlank, isObject, own, pointer } from "./value";
 
 export function Group(props: ControlProps & { about?: ComponentChildren }) {
   const { path, shape, label, place, attributes, reason } = props;
@@ -62,14 +63,6 @@ export function Members({ path, schema, shape, reason, first }: { path: Path; sc
       {others && <Entries path={path} schema={schema} shape={shape} reason={reason} />}
     </>
   );
-}
-
-function required(shape: Shape, value: Json | undefined): string[] {
-  const out: string[] = [...(shape.schema.required ?? [])];
-  for (const [name, others] of Object.entries(shape.schema.dependentRequired ?? {})) {
-    if (isObject(value) && own(value, name) !== undefined) out.push(...(others as string[]));
-  }
-  return out;
 }
 
 /** order puts the label first, then what is always required, single values, and groups. What becomes required while

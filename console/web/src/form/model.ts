@@ -79,6 +79,10 @@ export class Form {
   set(path: Path, to: Json | undefined): void {
     this.keep(path);
     this.value.value = set(this.value.peek(), path, to) as JsonObject;
+    this.corrected(path);
+  }
+
+  private corrected(path: Path): void {
     const at = pointer(path);
     if (this.faults.peek().has(at)) this.faults.value = without(this.faults.peek(), (key) => key === at);
   }
@@ -119,6 +123,7 @@ export class Form {
 
   choose(path: Path, index: number): void {
     this.choices.value = new Map(this.choices.peek()).set(pointer(path), index);
+    this.corrected(path);
   }
 
   toggle(path: Path, open: boolean): void {
@@ -152,8 +157,8 @@ export class Form {
     this.open.value = open;
     this.pages.value = pages;
     queueMicrotask(() => { // after what Preact renders in one, too
-      for (let i = path.length; i > 0; i--) {
-        const element = document.getElementById(this.id(path.slice(0, i)));
+      for (let i = path.length; i >= 0; i--) {
+        const id = this.id(path.slice(0, i)), element = document.getElementById(id) ?? document.getElementById(id + "-kind");
         if (!element) continue;
         element.scrollIntoView({ block: "center" });
         const control = element.matches("input, select, textarea, button") ? element : element.querySelector<HTMLElement>("input, select, textarea") ?? element.querySelector<HTMLElement>("button");

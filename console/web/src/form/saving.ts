@@ -8,6 +8,7 @@ import { commonNames, followable, schemaOf } from "../schema";
 import { explain, t } from "../texts";
 import type { Message } from "../texts";
 import { Difference, Merge, Names, initial, merge, none, stored } from "./change";
+import { clearer } from "./kinds";
 import { Form, notes } from "./model";
 import { Schema, declared, itemSchema, memberSchema, shapeOf } from "./schema";
 import { Json, JsonObject, drafts, equal, isObject, own, pointer, put } from "./value";
@@ -222,7 +223,7 @@ async function settle(opened: Opened, answer: Answer, value: JsonObject): Promis
   }
   const messages: Message[] = answer.body?.messages ?? [];
   if ((answer.status === 422 || answer.status === 400) && messages.length > 0) {
-    form.faults.value = notes(messages);
+    form.faults.value = notes(clearer(form, messages));
     return { kind: "refused" };
   }
   if (answer.status === 404) return { kind: "failed", text: t("form.change.gone") };

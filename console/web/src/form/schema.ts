@@ -43,7 +43,7 @@ interface Collected {
   nullable: boolean;
   alternatives?: Alternatives;
   titles?: Title[];
-  discriminator?: { name: string; values: Json[] };
+  discriminator?: { name: string; values: Json[]; required: boolean };
 }
 
 const cache = new WeakMap<Schema, Map<string, Shape>>();
@@ -90,7 +90,7 @@ function collect(root: Schema, s: Schema, value: Json | undefined, choice: () =>
     else if (keyword === "anyOf" && branches.every((branch) => !distinct(root, branch))) {
       for (const branch of branches) to.parts.push({ properties: flat(root, branch).properties }); // all of them can hold
     } else if (branches.some((branch) => shows(root, branch))) {
-      choose(root, branches, value, choice, to);
+      choose(root, branches, value, choice, to, keyword === "oneOf");
     }
   }
   const types = several(s);
@@ -132,14 +132,15 @@ function shows(root: Schema, branch: Schema): boolean {
   return s.type !== undefined || s.enum !== undefined || Object.keys(s.properties).length > 0;
 }
 
-function choose(root: Schema, branches: Schema[], value: Json | undefined, choice: () => number | undefined, to: Collected): void {
+function choose(root: Schema, branches: Schema[], value: Json | undefined, choice: () => number | undefined, to: Collected, one = false): void {
   const name = discriminator(root, branches);
   let chosen: number;
   if (name !== undefined) {
     const values = branches.map((branch) => valuesOf(root, flat(root, branch).properties[name])!);
     const present = isObject(value) ? own(value, name) : undefined;
     chosen = values.findIndex((list) => list.some((one) => equal(one, present)));
-    to.discriminator = { name, values: values.flat() };
+    const required = branches.every((branch) => flat(root, branch).required.includes(name)) || (one && branches.filter((branch) => matches(root, branch, {})).length > 1);
+    to.discriminator = { name, values: values.flat(), required };
   } else {
     chosen = choice() ?? fitting(root, branches, value);
     if (chosen >= branches.length) chosen = -1;
@@ -204,6 +205,7 @@ function combine(found: Collected): Shape {
   if (d) {
     const { enum: _, const: __, ...rest } = flatten(own(out.properties, d.name));
     out.properties = { ...out.properties, [d.name]: { ...rest, enum: d.values } };
+    if (d.required) out.required = [...new Set([...(out.required ?? []), d.name])];
   }
   const shape: Shape = { schema: out, type: single(out), nullable };
   if (found.alternatives) shape.alternatives = found.alternatives;

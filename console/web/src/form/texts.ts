@@ -3,6 +3,7 @@
 import { add } from "../texts";
 
 add({
+  "error.value.not.allowed": "{{field}} must be {{expected}}.",
   "form.add": "Add {{label}}",
   "form.add.item": "Add to {{label}}",
   "form.alternative": "Alternative {{number}}",
@@ -48,12 +49,14 @@ add({
   "form.fault.exists": "An object with this id exists already.",
   "form.fault.integer": "Enter a whole number.",
   "form.fault.json": "This is not JSON: line {{line}}, column {{column}}.",
+  "form.fault.kind": "Choose a kind.",
   "form.fault.lookup": "Choose one from the list, or enter an id.",
   "form.fault.name": "The schema does not allow an entry of this name.",
   "form.fault.name.used": "There is an entry of this name already.",
   "form.fault.number": "Enter a number, such as 12 or 0.5.",
   "form.fault.path": "Enter a value: the path of the object has it.",
   "form.fault.reference": "Choose an object from the list.",
+  "form.fault.required": "Enter a value: it is required.",
   "form.fault.time": "Enter the whole date and time.",
   "form.fault.unreachable": "The service cannot be reached. What you typed is still here; save again.",
   "form.faults": "Not saved: {{count}} to correct",

@@ -1,1 +1,0 @@
-import{c as a,d as b,e as c,f as d,g as e,h as f}from"./chunk-BHO2GXAP.js";import"./chunk-YL7NWV7V.js";import"./chunk-2AHJYTDV.js";export{e as Entries,b as HistoryPage,c as namesIn,d as noted,f as objectOf,a as within};
