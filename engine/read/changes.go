@@ -76,6 +76,8 @@ const (
 	// changesAtOnce is the number of changes that are read at once, unless more are asked for:
 	// MongoDB begins a large transaction anew for each read of a part of its changes.
 	changesAtOnce = 500
+	// leastEvent is less than the size of an event, of which the position is the longest part.
+	leastEvent = 512
 	// changesTime is the time after which a read of changes ends, although none was found
 	// that the caller sees.
 	changesTime = 10 * time.Second
@@ -108,7 +110,7 @@ func (e *Reader) Changes(ctx context.Context, caller *access.Caller, q ChangesQu
 		most = min(most, time.Until(deadline)/2)
 	}
 	for begun := time.Now(); ; {
-		changes, next, err := f.read(ctx)
+		r, more, err := f.read(ctx)
 		switch code, _ := store.CodeOf(err); code {
 		case store.CodeBadPosition:
 			return Events{}, message.PositionInvalid.Error(message.Params{"parameter": "after"})
@@ -118,15 +120,16 @@ func (e *Reader) Changes(ctx context.Context, caller *access.Caller, q ChangesQu
 		if err != nil {
 			return Events{}, store.Translate(err)
 		}
-		f.More = store.Full(changes, f.atOnce())
-		if err := f.add(ctx, changes); err != nil {
+		if err := f.add(ctx, r.changes); err != nil {
 			return Events{}, store.Translate(err)
 		}
-		if f.full || f.Doubt {
-			f.More = f.full
+		if f.More = more; f.full || f.Doubt {
+			if f.More = f.full; f.full && !r.read.IsZero() {
+				f.keepRest(r)
+			}
 			break
 		}
-		if f.at = next; !f.More || time.Since(begun) > most {
+		if f.at = r.next; !f.More || time.Since(begun) > most {
 			break
 		}
 	}
@@ -183,21 +186,34 @@ type feeding struct {
 
 func (f *feeding) atOnce() int { return max(changesAtOnce, f.q.Limit) }
 
-// read reads changes of all types, so that positions hold for the follower's and the store's.
-func (f *feeding) read(ctx context.Context) ([]store.Change, string, error) {
+// read reads changes of all types, so that positions hold for the follower's and the store's. It
+// reports whether more may follow.
+func (f *feeding) read(ctx context.Context) (r remainder, more bool, err error) {
+	if r, known := f.e.takeAhead(f.at); known {
+		return r, true, nil
+	}
 	if f.q.Waiter != nil {
 		if changes, next, known := f.q.Waiter.recent(f.at, f.atOnce()); known {
-			return changes, next, nil
+			r.changes, r.next = changes, next
+			return r, store.Full(changes, f.atOnce()), nil
 		}
 	}
-	changes, next, err := f.e.Store.Changes(ctx, f.at, f.atOnce())
-	if n := len(changes); n > 0 {
-		next = changes[n-1].Position // which the follower has passed or will pass
+	r.read, r.forgotten = time.Now(), f.e.forgotten.Load()
+	r.changes, r.next, err = f.e.Store.Changes(ctx, f.at, f.atOnce())
+	if n := len(r.changes); n > 0 {
+		r.next = r.changes[n-1].Position // which the follower has passed or will pass
 	}
 	if f.q.Waiter != nil && err == nil {
-		f.q.Waiter.reached(next)
+		f.q.Waiter.reached(r.next)
 	}
-	return changes, next, err
+	return r, store.Full(r.changes, f.atOnce()), err
+}
+
+// keepRest keeps the changes of the store behind the last event.
+func (f *feeding) keepRest(r remainder) {
+	i := slices.IndexFunc(r.changes, func(c store.Change) bool { return c.Position == f.at })
+	r.after, r.changes = f.at, slices.Clone(r.changes[i+1:])
+	f.e.keepAhead(r)
 }
 
 // concerns reports whether a change belongs to the feed.
@@ -219,7 +235,7 @@ func (f *feeding) add(ctx context.Context, changes []store.Change) error {
 		}
 	}
 	ctx = store.WithEffort(ctx, store.Effort{Caller: store.EffortOf(ctx).Caller, Latest: true, Extensive: true})
-	for atOnce := len(concerned); len(concerned) > 0 && !f.full && !f.Doubt; {
+	for atOnce := max(1, (f.q.Bytes-f.size)/leastEvent); len(concerned) > 0 && !f.full && !f.Doubt; {
 		some := concerned[:min(atOnce, len(concerned))]
 		var run feeding
 		err := f.e.snapshot(ctx, func(s store.Snapshot) error {

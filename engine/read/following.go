@@ -79,14 +79,19 @@ func (f *following) began(position string) {
 }
 
 // passed notes changes that the follower has read, and wakes the readers whom they concern.
-func (f *following) passed(changes []store.Change, end string) {
+func (e *Reader) passed(changes []store.Change, end string, forgotten int64) {
+	f := &e.following
 	networks := map[string]bool{}
 	for i := range changes {
 		networks[changes[i].Network] = true
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.window.add(changes, end)
+	if forgotten == e.forgotten.Load() {
+		f.window.add(changes, end)
+	} else {
+		f.window.reset(end)
+	}
 	f.wake(networks)
 }
 
@@ -179,11 +184,12 @@ func (e *Reader) followFrom(position string) (string, error) {
 		return position, err
 	}
 	for {
+		forgotten := e.forgotten.Load()
 		changes, next, err := e.Store.Changes(store.WithEffort(ctx, store.Effort{Wait: followWait}), position, changesAtOnce)
 		if err != nil {
 			return "", err
 		}
-		e.following.passed(changes, next)
+		e.passed(changes, next, forgotten)
 		if position = next; !store.Full(changes, changesAtOnce) {
 			return position, nil
 		}

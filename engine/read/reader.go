@@ -25,6 +25,9 @@ type Reader struct {
 	// that first than to suppose that they are not.
 	moving    atomic.Bool
 	following following
+	ahead     ahead
+	// forgotten is the number of calls of Forget.
+	forgotten atomic.Int64
 }
 
 // Hooks are the rules of a type for reading. Each may be nil.

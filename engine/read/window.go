@@ -8,7 +8,7 @@ import (
 )
 
 // maxWindow and maxWindowBytes bound the changes that a window keeps, and windowTime how long: values
-// that are erased from the store must not be shown.
+// that another server erases from the store must not be shown for long (Forget).
 const (
 	maxWindow, maxWindowBytes = 1000, 4 << 20
 	windowTime                = time.Second

@@ -108,7 +108,7 @@ func TestQuietNetworks(t *testing.T) {
 		}
 	}
 	passed := func(network, position string) {
-		e.following.passed([]store.Change{{Network: network, Position: position}}, position)
+		e.passed([]store.Change{{Network: network, Position: position}}, position, 0)
 		e.following.window.began = time.Now().Add(-2 * windowTime) // it is forgotten before anybody reads
 	}
 	e.following.began("0")
@@ -126,10 +126,10 @@ func TestQuietNetworks(t *testing.T) {
 
 	quiet.reached("2") // which is forgotten
 	reads(quiet, "2", "", 0)
-	e.following.passed([]store.Change{{Network: "quiet", Position: "5"}, {Network: "busy", Position: "6"}}, "6")
+	e.passed([]store.Change{{Network: "quiet", Position: "5"}, {Network: "busy", Position: "6"}}, "6", 0)
 	quiet.reached("4")
 	reads(quiet, "4", "6", 2)
-	e.following.passed([]store.Change{{Network: "busy", Position: "7"}}, "7")
+	e.passed([]store.Change{{Network: "busy", Position: "7"}}, "7", 0)
 	busy.reached("6")
 	quiet.reached("6")
 	passed("busy", "8")
