@@ -28,5 +28,7 @@ func (e *Engine) Erase(ctx context.Context, caller *Caller, r Removal) (*Erasure
 	}
 	ctx, cancel := context.WithTimeout(ctx, eraseTime)
 	defer cancel()
-	return &Erasure{Properties: properties, Left: e.FinishErasures(ctx)}, nil
+	left := e.FinishErasures(ctx)
+	e.Forget()
+	return &Erasure{Properties: properties, Left: left}, nil
 }

@@ -33,8 +33,8 @@ import (
 
 const (
 	eventStreamType = "text/event-stream"
-	// streamBatchBytes is the size of a batch, unless one event is larger, and bounds what the system
-	// keeps of what a client has not received.
+	// streamBatchBytes is the size with which a batch is complete, and bounds what the system keeps of
+	// what a client has not received.
 	streamBatchBytes = 64 << 10
 	// A client may take Config.ReceiveTimeout to receive streamWriteBytes, which are less than systems
 	// hold back until they say that there is room again, and all streams together endTime when the
@@ -137,6 +137,9 @@ func (r *Call) streamChanges(q read.ChangesQuery) error {
 	e := &eventStream{r: r, q: q, rights: r.s.Engine.Rights(r.caller, q.Feed), waiter: r.s.Engine.Wait(q.Feed)}
 	defer e.waiter.Close()
 	b, err := e.read()
+	if q.After != "" && q.After == r.c.GetHeader("Last-Event-ID") && message.PositionInvalid.Is(err) {
+		return message.PositionInvalid.Error(message.Params{"parameter": "Last-Event-ID"})
+	}
 	if err != nil {
 		return err // as an ordinary answer
 	}

@@ -90,9 +90,17 @@ func testStream(t *testing.T, fresh service.NewStore) {
 	}
 	c.Send("GET", "/api/v1/changes?context=main&type=wards&after="+first.ID, "", 200, `{"results": [{"id": "b"}]}`)
 	c.Send("GET", "/api/v1/changes?context=main&type=wards&after="+begun.ID, "", 200, `{"results": ["<some>", {"id": "a"}, {"id": "b"}]}`)
-	// A refusal is an ordinary answer.
-	if refused := open(t, c.Service, c.Token, "&type=beds", first.ID); refused.Answer.StatusCode != http.StatusBadRequest {
-		t.Errorf("with other parameters, the status is %d", refused.Answer.StatusCode)
+	// A refusal is an ordinary answer, and says where the position was.
+	for place, path := range map[string]string{"Last-Event-ID": "&type=beds&after=begin", "after": "&type=beds&after=" + first.ID} {
+		last := first.ID
+		if place == "after" {
+			last = ""
+		}
+		refused := open(t, c.Service, c.Token, path, last)
+		body, _ := io.ReadAll(refused.Answer.Body)
+		if refused.Answer.StatusCode != http.StatusBadRequest || !strings.Contains(string(body), `"error.position.invalid"`) || !strings.Contains(string(body), `"parameter":"`+place+`"`) {
+			t.Errorf("with other parameters, the answer is %d %s", refused.Answer.StatusCode, body)
+		}
 	}
 }
 
