@@ -83,7 +83,7 @@ func TestFailoverOfIdempotency(t *testing.T) {
 	schemas := t.TempDir()
 	process.File(t, filepath.Join(schemas, "parcels.json"), parcels)
 	set := mongodb.NewReplicaSet(t, failoverMembers)
-	p := process.Serve(t, set.URI("marquee"), "--application", "none", "--schemas", schemas, "--request-timeout", "2s")
+	p := process.Serve(t, set.URI("marquee"), "--application", "none", "--schemas", schemas, "--request-timeout", "5s")
 	p.SignIn("admin", process.Password)
 	k := &keyedRequests{created: map[string]string{}, outages: true}
 	k.signIn(p)
