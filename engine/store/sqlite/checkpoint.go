@@ -1,8 +1,11 @@
 package sqlite
 
 import (
+	"context"
 	"errors"
 	"log/slog"
+	"sync"
+	"time"
 
 	"github.com/ncruces/go-sqlite3"
 
@@ -41,11 +44,11 @@ func (s *Store) Note() string {
 	return ""
 }
 
-// truncate empties the log unless a reader needs it.
-func (w *writer) truncate() {
+// truncate empties the log unless a reader needs it for longer than wait.
+func (w *writer) truncate(wait time.Duration) {
 	w.grown = false
 	stale := w.s.stale.Swap(false) // before, as Wipe may set it again
-	switch err := w.s.copied(func() error { return w.conn.emptyLog(0) }); {
+	switch err := w.s.copied(func() error { return w.conn.emptyLog(wait) }); {
 	case errors.Is(err, sqlite3.BUSY):
 		if stale {
 			w.s.stale.Store(true)
@@ -68,4 +71,51 @@ func (w *writer) checkpoint() {
 	if err != nil && err != errUncopied && w.s.options.Log != nil {
 		w.s.options.Log.Warn("the log of the store cannot be copied into its file", slog.String("cause", err.Error()))
 	}
+	if w.pages >= tooLong*w.checkpointAt && time.Since(w.cleared) > clearPause {
+		w.s.walks.clear(func() { w.truncate(clearWait) })
+		w.cleared = time.Now()
+	}
+}
+
+// SQLite begins its log again only when no read needs it. Extensive reads that overlap would
+// let it grow without end, so they end, and run again, when it is tooLong times as long as
+// where checkpoints begin. That happens once in clearPause, in which most of them complete,
+// and takes the writer clearWait if another read is in the way.
+const (
+	tooLong    = 4
+	clearPause = 10 * time.Second
+	clearWait  = 500 * time.Millisecond
+)
+
+// walks are the extensive reads that are running.
+type walks struct {
+	mu      sync.Mutex // held while none may begin
+	running map[*context.CancelCauseFunc]bool
+}
+
+// errInTheWay is the cause with which clear ends a read.
+var errInTheWay = errors.New("sqlite: the read is in the way of the log")
+
+// begin returns the context of a read that clear may end. Done must be called after it.
+func (r *walks) begin(ctx context.Context) (endable context.Context, done func()) {
+	endable, end := context.WithCancelCause(ctx)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.running[&end] = true
+	return endable, func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		delete(r.running, &end)
+		end(nil)
+	}
+}
+
+// clear ends the reads that are running, and lets others begin after fn.
+func (r *walks) clear(fn func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for end := range r.running {
+		(*end)(errInTheWay)
+	}
+	fn()
 }

@@ -54,6 +54,52 @@ func TestCheckpointIsNotDurable(t *testing.T) {
 	}
 }
 
+// TestLogBesideExtensiveReads: the log is emptied although extensive reads need it all the time.
+// They run again, and see what was written meanwhile.
+func TestLogBesideExtensiveReads(t *testing.T) {
+	ctx := t.Context()
+	s := openTest(t, Options{})
+	ensureThings(t, s)
+	checkpointOften(t, s)
+	begun, stop, results := make(chan int64, 100), make(chan struct{}), make(chan error)
+	read := func(snapshot store.Snapshot) error {
+		count := func() (int64, error) { return snapshot.Count(ctx, query.Query{Collection: "things", Network: "n"}) }
+		n, err := count()
+		for begun <- n; err == nil; _, err = count() {
+			select {
+			case <-stop:
+				return nil
+			default:
+			}
+		}
+		return err
+	}
+	for range 2 {
+		go func() { results <- s.Read(store.LongRunning(ctx), read) }()
+		if n := <-begun; n != 0 {
+			t.Errorf("%d things", n)
+		}
+	}
+	log := func() int64 { return sizeOf(s.options.Path + "-wal") }
+	for n, before := 1, int64(0); log() >= before; n++ {
+		before = log()
+		if err := s.Write(ctx, func(tx store.Tx) error { return tx.Put(ctx, "things", batch(n, 20, 3000)) }); err != nil || n == 20 {
+			t.Fatalf("the log has %d bytes after %d writes: %v", before, n, err)
+		}
+	}
+	for range 2 {
+		if n := <-begun; n == 0 {
+			t.Error("a read that runs again does not see what was written meanwhile")
+		}
+	}
+	close(stop)
+	for range 2 {
+		if err := <-results; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // TestWipeBesideRead: what a read needs is not said to be overwritten, and is overwritten by the
 // next call, or after the next write, once the read has ended.
 func TestWipeBesideRead(t *testing.T) {

@@ -62,6 +62,7 @@ type Store struct {
 	// quarters of the readers, so that the read of a single object does not wait for
 	// long lists, and those of one caller to half of the readers.
 	reading, walking *turn.Places
+	walks            walks
 	all              []*conn
 	commits          commits
 	tallies          store.Tallies
@@ -121,6 +122,7 @@ func newStore(options Options) *Store {
 	s := &Store{options: options, rare: defaultRare, walked: defaultWalked,
 		commits: commits{touched: map[string]uint64{}}, measured: newMeasured()}
 	s.readers.given.L = &s.readers.mu
+	s.walks.running = map[*context.CancelCauseFunc]bool{}
 	s.reading, s.walking = places(options.Readers)
 	return s
 }

@@ -32,7 +32,7 @@ type view struct {
 var errEnded = &store.Error{Code: store.CodeInternal, Text: "a transaction was used after its function had returned"}
 
 func (v *view) guard(ctx context.Context) error {
-	if v.broken == nil && ctx.Err() != nil {
+	if v.broken == nil && (ctx.Err() != nil || v.ctx.Err() != nil) {
 		v.broken = deadline(ctx)
 	}
 	return v.broken
@@ -111,6 +111,20 @@ func (s *Store) Read(ctx context.Context, fn func(store.Snapshot) error) error {
 		return notRead(err)
 	}
 	defer s.reading.Leave(effort.Caller, 1)
+	if !effort.Extensive {
+		return s.readOnce(ctx, fn)
+	}
+	for {
+		endable, done := s.walks.begin(ctx)
+		err := s.readOnce(endable, fn)
+		if done(); err == nil || context.Cause(endable) != errInTheWay {
+			return err
+		}
+	}
+}
+
+// readOnce runs fn on a snapshot that ends with the context.
+func (s *Store) readOnce(ctx context.Context, fn func(store.Snapshot) error) error {
 	c := s.readers.take()
 	defer func() {
 		_ = c.run("COMMIT") // of a read transaction: nothing to lose

@@ -54,6 +54,8 @@ type writer struct {
 	// checkpointAt is the number of pages of the log from which a commit is followed by a
 	// checkpoint: maxLogPages, less in a test. pages is their number.
 	checkpointAt, pages int
+	// cleared is when extensive reads were last ended for the log.
+	cleared time.Time
 	// wary is the number of groups that use savepoints from the start, because a recent one
 	// had to run again.
 	wary int
@@ -165,7 +167,7 @@ func (w *writer) loop() {
 			}
 		}
 		if w.grown || w.s.stale.Load() {
-			w.truncate()
+			w.truncate(0)
 		}
 		w.conn.tidy()
 	}
