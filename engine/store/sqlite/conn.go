@@ -94,6 +94,9 @@ PRAGMA temp_store=MEMORY; `, busyTimeout.Milliseconds())
 	if err == nil {
 		err = db.CreateFunction("has_word", 3, sqlite3.DETERMINISTIC|sqlite3.INNOCUOUS, hasWord)
 	}
+	if err == nil {
+		err = db.CreateFunction("among", 2, sqlite3.INNOCUOUS, among)
+	}
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
@@ -134,6 +137,8 @@ func (c *conn) number(sql string, args ...any) (int64, error) {
 type stmt struct {
 	*sqlite3.Stmt
 	writes bool
+	// lent reports whether a set of records is bound to it.
+	lent bool
 }
 
 // prepare returns the prepared statement of a text with its parameters bound.
@@ -145,7 +150,7 @@ func (c *conn) prepare(sql string, args ...any) (*stmt, error) {
 		if err != nil {
 			return nil, err
 		}
-		s = &stmt{prepared, !prepared.ReadOnly()}
+		s = &stmt{Stmt: prepared, writes: !prepared.ReadOnly()}
 		c.statements[sql] = s
 	}
 	c.wrote = c.wrote || s.writes
@@ -176,11 +181,20 @@ func (s *stmt) bind(i int, arg any) error {
 		return s.BindBool(i, v)
 	case float64:
 		return s.BindFloat(i, v)
+	case *recordSet:
+		s.lent = true
+		return s.BindPointer(i, v)
 	}
 	return &store.Error{Code: store.CodeInternal, Text: fmt.Sprintf("SQLite has no parameters of type %T", arg)}
 }
 
-func (s *stmt) reset() { _ = s.Reset() } // repeats the error of Step
+func (s *stmt) reset() {
+	_ = s.Reset() // repeats the error of Step
+	if s.lent {
+		_ = s.ClearBindings() // which does not fail
+		s.lent = false
+	}
+}
 
 // run executes a statement that yields no rows.
 func (c *conn) run(sql string, args ...any) error {

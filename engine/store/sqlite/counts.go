@@ -34,6 +34,10 @@ func (v *view) Count(ctx context.Context, q query.Query) (int64, error) {
 			return n, v.guard(ctx)
 		}
 	}
+	if err := v.intersect(ctx, &p); err != nil {
+		return 0, err
+	}
+	sql, args = p.countSQL()
 	defer v.interruptible()()
 	n, err := v.conn.number(sql, args...)
 	if err == nil && exact {

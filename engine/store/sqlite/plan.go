@@ -42,47 +42,10 @@ func (v *view) plan(ctx context.Context, q query.Query, count bool) (plan, error
 			p.driver, least = i, n
 		}
 	}
-	if p.few = p.driver >= 0; !p.few {
-		if prefixes := p.prefixes(); len(prefixes) > 0 {
-			p.driver = prefixes[0]
-		}
-	}
-	if p.driver < 0 {
+	if p.few = p.driver >= 0; !p.few && len(p.commonPrefixes()) == 0 {
 		p.merged = ordered
 	}
-	if count {
-		err := v.preferRarest(ctx, &p)
-		return p, err
-	}
 	return p, nil
-}
-
-// preferRarest makes the rarest of several common prefixes the one whose records are
-// listed first. All of them are counted up to a limit that grows until one has fewer
-// terms, which takes a part of the time of listing the records. If these are few enough,
-// the other prefixes are compared with the documents of the records.
-func (v *view) preferRarest(ctx context.Context, p *plan) error {
-	prefixes := p.prefixes()
-	if p.few || p.driver < 0 || len(prefixes) < 2 {
-		return nil
-	}
-	compared := max(1, 4*v.s.rare)
-	for limit := compared; ; limit *= 4 {
-		least := limit + 1
-		for _, i := range prefixes {
-			n, err := v.countRows(ctx, p.conditions[i].terms, least)
-			if err != nil {
-				return err
-			}
-			if n < least {
-				p.driver, least = i, n
-			}
-		}
-		if least <= limit {
-			p.few = limit == compared
-			return nil
-		}
-	}
 }
 
 // countRows counts rows up to a limit.
@@ -93,18 +56,4 @@ func (v *view) countRows(ctx context.Context, rows clause, limit int) (n int, er
 		return nil
 	})
 	return n, err
-}
-
-// prefixes returns the conditions on a prefix, unless a condition compares a property.
-// The records of one of them are listed in any case, and no other index is better.
-func (p plan) prefixes() (prefixes []int) {
-	for i, condition := range p.conditions {
-		if condition.property {
-			return nil
-		}
-		if condition.prefix {
-			prefixes = append(prefixes, i)
-		}
-	}
-	return prefixes
 }

@@ -49,7 +49,10 @@ func explainQuery(t testing.TB, s store.Store, q query.Query, count bool) storet
 func planOf(t testing.TB, s *Store, q query.Query) (p plan) {
 	t.Helper()
 	err := s.Read(t.Context(), func(snapshot store.Snapshot) (err error) {
-		p, err = snapshot.(*view).plan(t.Context(), q, false)
+		v := snapshot.(*view)
+		if p, err = v.plan(t.Context(), q, false); err == nil {
+			err = v.intersect(t.Context(), &p)
+		}
 		return err
 	})
 	if err != nil {
@@ -357,16 +360,16 @@ func TestCommonTerms(t *testing.T) {
 	}
 }
 
-// TestRarestPrefix checks that of several common prefixes, the records of the rarest are
-// listed, wherever it is in the query, and that the others are looked for in the
-// documents of these, if they are few enough.
-func TestRarestPrefix(t *testing.T) {
+// TestCommonPrefixes checks that common prefixes become a set of records, and that the records
+// of the rarest one are listed and compared with the others if they are few enough, wherever it
+// is in the query.
+func TestCommonPrefixes(t *testing.T) {
 	s := openTest(t, Options{})
-	s.rare = 3 // up to 12 are compared with their documents
+	s.rare = 3 // up to 12 are compared with their documents, up to 150 are listed
 	ensureThings(t, s)
-	writes := batch(1, 60, 10)
+	writes := batch(1, 600, 10)
 	for i := range writes {
-		for word, every := range map[string]int{"all": 1, "half": 2, "tenth": 10} {
+		for word, every := range map[string]int{"all": 1, "half": 2, "seventh": 7, "fiftieth": 50, "tenth-of-a-tenth": 100} {
 			if i%every == 0 {
 				writes[i].AddTerms = append(writes[i].AddTerms, store.Term{Key: "q", Value: word})
 			}
@@ -381,33 +384,40 @@ func TestRarestPrefix(t *testing.T) {
 	group := query.Compare{Field: query.Field{Path: []query.Step{{Name: "group"}}}, Value: "g"}
 	for name, c := range map[string]struct {
 		where query.And
-		rare  string
-		few   bool
+		// met is the number of records of the set or, if they are listed, of the list.
+		met         int
+		listed, few bool
 	}{
-		"last":       {query.And{word("a"), word("h"), word("t")}, "t", true},
-		"first":      {query.And{word("t"), word("a"), word("h")}, "t", true},
-		"not few":    {query.And{word("a"), word("h")}, "h", false},
-		"the same":   {query.And{word("a"), word("al")}, "a", false},
-		"one":        {query.And{word("h")}, "h", false},
-		"a property": {query.And{word("a"), word("t"), group}, "", false},
+		"last":              {query.And{word("a"), word("h"), word("te")}, 6, true, true},
+		"first":             {query.And{word("te"), word("a"), word("h")}, 6, true, true},
+		"few have both":     {query.And{word("a"), word("f"), word("se")}, 12, true, true},
+		"some":              {query.And{word("a"), word("se")}, 86, true, false},
+		"many":              {query.And{word("a"), word("h")}, 300, false, false},
+		"the same":          {query.And{word("a"), word("al")}, 600, false, false},
+		"one":               {query.And{word("h")}, 300, false, false},
+		"a property":        {query.And{word("a"), word("te"), group}, 6, true, true},
+		"a common property": {query.And{word("a"), group}, 600, false, false},
 	} {
 		err := s.Read(t.Context(), func(snapshot store.Snapshot) error {
 			v := snapshot.(*view)
-			for _, count := range []bool{false, true} {
-				p, err := v.plan(t.Context(), query.Query{Collection: "things", Network: "n", Where: c.where}, count)
-				if err == nil && !count {
-					err = v.preferRarest(t.Context(), &p)
+			p, err := v.plan(t.Context(), query.Query{Collection: "things", Network: "n", Where: c.where}, false)
+			if err == nil {
+				err = v.intersect(t.Context(), &p)
+			}
+			if err != nil {
+				return err
+			}
+			met := 0
+			for i, condition := range p.conditions {
+				switch {
+				case i == p.driver:
+					met = strings.Count(condition.terms.args[0].(string), ",") + 1
+				case strings.HasPrefix(condition.sql, "among"):
+					met = condition.args[0].(*recordSet).length
 				}
-				if err != nil {
-					return err
-				}
-				rare := ""
-				if p.driver >= 0 {
-					rare = c.where[p.driver].(query.Term).Value
-				}
-				if rare != c.rare || p.few != c.few {
-					t.Errorf("%s: %q is listed, few: %t", name, rare, p.few)
-				}
+			}
+			if met != c.met || p.few != c.few || (p.driver >= 0) != c.listed {
+				t.Errorf("%s: %d records, listed: %t, few: %t", name, met, p.driver >= 0, p.few)
 			}
 			return nil
 		})

@@ -332,7 +332,7 @@ func (v *view) Find(ctx context.Context, q query.Query, yield func(*store.Record
 			return err
 		}
 	}
-	if err := v.preferRarest(ctx, &p); err != nil {
+	if err := v.intersect(ctx, &p); err != nil {
 		return err
 	}
 	remaining := p.Limit

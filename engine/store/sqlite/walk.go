@@ -17,7 +17,7 @@ const defaultWalked = 1000
 // walks reports whether the plan lists the records of a prefix that is common, in an order
 // in which all records can be read.
 func (p plan) walks() bool {
-	if p.few || p.driver < 0 || slices.ContainsFunc(p.conditions, func(c condition) bool { return c.prefix && c.read.sql == "" }) {
+	if len(p.commonPrefixes()) == 0 || slices.ContainsFunc(p.conditions, func(c condition) bool { return c.property || c.prefix && c.read.sql == "" }) {
 		return false
 	}
 	switch p.Order.Field.System {

@@ -12,10 +12,9 @@ import (
 )
 
 // TestWalk proves that pages of common words have the same records in the same order,
-// however many records are read before those that have the word are listed.
+// however many records are read before those that have the word are listed, or walked.
 func TestWalk(t *testing.T) {
 	s := openTest(t, Options{})
-	s.rare = 0
 	random := rand.New(rand.NewPCG(1, 1))
 	if err := s.EnsureCollections(t.Context(), []store.Collection{{Name: "things"}}); err != nil {
 		t.Fatal(err)
@@ -40,8 +39,8 @@ func TestWalk(t *testing.T) {
 	if err := s.Write(t.Context(), func(tx store.Tx) error { return tx.Put(t.Context(), "things", writes) }); err != nil {
 		t.Fatal(err)
 	}
-	find := func(q query.Query, walked int) (ids []string) {
-		s.walked = walked
+	find := func(q query.Query, walked, rare int) (ids []string) {
+		s.walked, s.rare = walked, rare
 		err := s.Read(t.Context(), func(v store.Snapshot) error {
 			ids = nil
 			return v.Find(t.Context(), q, func(r *store.Record) error {
@@ -73,8 +72,8 @@ func TestWalk(t *testing.T) {
 			w := writes[random.IntN(records)]
 			q.After = store.PositionOf(q.Order.Field, &w.Record)
 		}
-		if want, got := find(q, 0), find(q, 1+random.IntN(records)); !slices.Equal(got, want) {
-			t.Fatalf("after a walk of %d records: got %v, want %v of %+v", s.walked, got, want, q)
+		if want, got := find(q, 0, records), find(q, 1+random.IntN(records), random.IntN(5)); !slices.Equal(got, want) {
+			t.Fatalf("after a walk of %d records, where %d are rare: got %v, want %v of %+v", s.walked, s.rare, got, want, q)
 		}
 	}
 }
