@@ -18,8 +18,7 @@ func (p plan) commonPrefixes() (prefixes []int) {
 // intersect replaces the conditions on common prefixes by one on the records that meet all of
 // them. SQLite would list the records of each prefix in an index, which takes a hundred times the
 // memory of a set, and look up each record in each index. If few records meet some of the
-// conditions, the others are compared with their documents. Up to fifty times as many records as
-// a rare term has are listed, and sorted: a walk might find them at the end of the order.
+// conditions, the others are compared with their documents.
 func (v *view) intersect(ctx context.Context, p *plan) error {
 	prefixes := p.commonPrefixes()
 	if err := v.rarestFirst(ctx, p, prefixes); err != nil || len(prefixes) == 0 {
@@ -43,7 +42,7 @@ func (v *view) intersect(ctx context.Context, p *plan) error {
 			break
 		}
 	}
-	if p.few || met.length <= v.s.rare*50 {
+	if p.few || met.length <= v.listed() {
 		p.driver = prefixes[0]
 		p.conditions[p.driver].terms = clause{" FROM (SELECT value AS record FROM json_each(?))", []any{met.json()}}
 	} else {
@@ -55,10 +54,14 @@ func (v *view) intersect(ctx context.Context, p *plan) error {
 // compared is the maximum number of records whose documents are compared with prefixes.
 func (v *view) compared() int { return max(1, 4*v.s.rare) }
 
-// rarestFirst moves the rarest of several prefixes to the front. All are counted up to a limit
-// that grows until one has fewer terms, which takes a part of the time of reading them.
+// listed is the maximum number of records that are listed, and sorted. A walk would find more of
+// them before the end of the order.
+func (v *view) listed() int { return 50 * v.s.rare }
+
+// rarestFirst moves the rarest of several prefixes to the front if its records can be listed. All
+// are counted up to a limit that grows until one has fewer terms.
 func (v *view) rarestFirst(ctx context.Context, p *plan, prefixes []int) error {
-	for limit := v.compared(); len(prefixes) > 1; limit *= 4 {
+	for limit := v.compared(); len(prefixes) > 1 && limit <= v.listed(); limit *= 4 {
 		first, least := 0, limit+1
 		for at, i := range prefixes {
 			n, err := v.countRows(ctx, p.conditions[i].terms, least)
