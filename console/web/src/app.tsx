@@ -1,12 +1,12 @@
 // The frame around each page: the network, the types by group, who is signed in.
-import { signal } from "@preact/signals";
+import { signal, useSignal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { api, me, schemasDigest, session, signOut, waiting } from "./api";
 import { lazy } from "./lazy";
 import { address, allowed, navigate, pageOf, to, type Page } from "./router";
 import { loadTypes, manages, networks, types, type Named, type TypeInfo } from "./schema";
 import { SignInAgain, SignInPage } from "./signin";
-import { shortcutsShown, Shortcuts, useShortcuts } from "./shortcuts";
+import { shortcutsShown, Shortcuts, toTypes, useShortcuts } from "./shortcuts";
 import { brief, explain, t, visible } from "./texts";
 import { Text } from "./values";
 import { ListPage } from "./list";
@@ -63,6 +63,11 @@ function SignedIn() {
       <a class="skip" href="#content">
         {t("app.skip")}
       </a>
+      {network && (
+        <button type="button" class="skip" onClick={toTypes}>
+          {t("app.skip.types")}
+        </button>
+      )}
       <header>
         <a class="brand" href={network ? to.overview(network) : to.home()}>
           {t("app.name")}
@@ -163,21 +168,38 @@ function NetworkChoice(props: { network: string }) {
 /** The types by their groups, and at last those without one. Those below a parent are reached from it. */
 function Menu(props: { network: string; page: Page }) {
   const { network, page } = props;
+  const typed = useSignal("");
+  const sought = typed.value.trim().toLowerCase();
+  const named = ({ type, title }: TypeInfo, is: (name: string) => boolean) => is(type) || is((title || type).toLowerCase());
+  const found = types.value.filter((one) => !one.parent && named(one, (name) => name.includes(sought)));
+  const best = found.find((one) => named(one, (name) => name === sought)) ?? found.find((one) => named(one, (name) => name.startsWith(sought))) ?? found[0];
   const groups = new Map<string, TypeInfo[]>();
-  for (const type of types.value) {
-    if (!type.parent) groups.set(type.group ?? "", [...(groups.get(type.group ?? "") ?? []), type]);
+  for (const type of found) {
+    groups.set(type.group ?? "", [...(groups.get(type.group ?? "") ?? []), type]);
   }
   const open = "type" in page ? page.type : "";
   const menu = useRef<HTMLDetailsElement>(null);
   // On a small screen, the menu would be all that is seen of the page that was chosen in it.
-  useEffect(() => {
+  useLayoutEffect(() => {
     menu.current!.open = innerWidth > 720;
+    typed.value = "";
   }, [address.value.pathname]);
+  const key = (event: KeyboardEvent) => {
+    if (event.key === "Escape") typed.value = "";
+    else if (event.key === "Enter" && sought && best) navigate(to.list(network, best.type));
+  };
   return (
     <nav aria-label={t("app.types")}>
       <details ref={menu}>
         <summary>{t("app.types")}</summary>
-        <ul>
+        <label>
+          <span>{t("app.find")}</span>
+          <input type="text" autocomplete="off" spellcheck={false} aria-keyshortcuts="t" value={typed.value} onInput={(event) => (typed.value = event.currentTarget.value)} onKeyDown={key} />
+        </label>
+        <p class="hint" role="status">
+          {sought && (best ? t("app.found", { type: brief(best.title || best.type) }) : t("app.unfound"))}
+        </p>
+        <ul hidden={sought !== ""}>
           {(["overview", "history", "notifications", ...(manages() ? (["access", "health"] as const) : [])] as const).map((kind) => (
             <li key={kind}>
               <a href={to[kind](network)} aria-current={page.kind === kind ? "page" : undefined}>

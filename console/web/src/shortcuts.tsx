@@ -9,7 +9,7 @@ const storageKey = "marquee.shortcuts";
 /** Keys without a modifier can be switched off, as speech input may produce them. */
 const enabled = signal(localStorage.getItem(storageKey) !== "off");
 
-const keys = ["?", "/", "n", "l", "h", "o", "j", "k", "Enter"];
+const keys = ["?", "t", "/", "n", "l", "h", "o", "j", "k", "Enter"];
 
 /** Follows the shortcuts while a page is shown. */
 export function useShortcuts(page: Page) {
@@ -32,6 +32,8 @@ function act(key: string, page: Page): boolean {
     case "?":
       shortcutsShown.value = true;
       return true;
+    case "t":
+      return toTypes();
     case "/":
       return focus(document.querySelector<HTMLElement>("input[type=search]"));
     case "n":
@@ -57,6 +59,13 @@ const go = (url: string | undefined) => {
 function focus(element: HTMLElement | null | undefined): boolean {
   element?.focus();
   return !!element;
+}
+
+/** Moves the focus to the field that finds a type, in the menu, which can be closed. */
+export function toTypes(): boolean {
+  const field = document.querySelector<HTMLElement>("input[aria-keyshortcuts=t]");
+  field?.closest("details")!.setAttribute("open", "");
+  return focus(field);
 }
 
 /** Moves the focus to the link of the next or the previous row. */
