@@ -161,7 +161,8 @@ func TestJourneyConflict(t *testing.T) {
 	c.await(`document.activeElement.matches("h1")`)
 }
 
-// TestJourneyImport: of 5,000 rows, 40 have faults; they are saved with the reasons.
+// TestJourneyImport: of 5,000 rows, 40 have faults; they are saved with the reasons, corrected, and imported with the
+// properties that were chosen for the columns.
 func TestJourneyImport(t *testing.T) {
 	const rows, faulty = 5000, 40
 	c := openConsole(t, marquee.Options{Application: resources.New().Application()})
@@ -169,6 +170,7 @@ func TestJourneyImport(t *testing.T) {
 	c.keepFiles()
 	c.list("orders")
 	c.push("Import")
+	c.await(`document.activeElement.id === "import"`)
 	c.to("main input[type=file]")
 	var file strings.Builder
 	file.WriteString("id,Name,Remark\r\n")
@@ -197,7 +199,15 @@ func TestJourneyImport(t *testing.T) {
 			t.Errorf("a row is rejected without a reason: %s", line)
 		}
 	}
-	if list := c.s.Do(http.MethodGet, "/api/v1/orders?context=main&pageSize=1&where=description%3Dof%20the%20file", "", http.StatusOK); fmt.Sprint(list["totalCount"]) != "4960" {
+	c.to("main input[type=file]")
+	c.upload("orders-rejected.csv", strings.ReplaceAll(strings.Join(lines, "\r\n"), ",,", ",Corrected,"))
+	c.push("Preview the first 40 rows")
+	c.await(`document.querySelector(".many").innerText.includes("40 of 40: 40 accepted")`)
+	c.push("Import 40 rows")
+	c.await(`document.querySelector(".many").innerText.includes("40 of 40: 40 written")`)
+	c.push("Close")
+	c.await(`document.activeElement.innerText === "Import"`)
+	if list := c.s.Do(http.MethodGet, "/api/v1/orders?context=main&pageSize=1&where=description%3Dof%20the%20file", "", http.StatusOK); fmt.Sprint(list["totalCount"]) != "5000" {
 		t.Errorf("there are %v orders", list["totalCount"])
 	}
 }

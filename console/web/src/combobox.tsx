@@ -23,7 +23,8 @@ export interface Search {
   found: Signal<Found[] | null>;
   fault: Signal<string>;
   active: Signal<number>;
-  start(text: string): void;
+  /** Looks for a text; the first one found is active if it is asked for. */
+  start(text: string, first?: boolean): void;
   close(): void;
 }
 
@@ -35,7 +36,7 @@ export function useSearch(find: (text: string) => Promise<{ found: Found[]; faul
   useEffect(() => () => clearTimeout(timer.current), []);
   return {
     typed, found, fault, active,
-    start(text) {
+    start(text, first) {
       clearTimeout(timer.current);
       const mine = ++turn.current;
       timer.current = window.setTimeout(async () => {
@@ -44,7 +45,7 @@ export function useSearch(find: (text: string) => Promise<{ found: Found[]; faul
         const exact = ({ id, name }: Found) => Number([id, name].some((one) => one.toLowerCase() === text.toLowerCase()));
         found.value = answer.found.sort((a, b) => exact(b) - exact(a));
         fault.value = answer.fault ?? "";
-        active.value = answer.found.length > 0 && text && mustChoose ? 0 : -1;
+        active.value = answer.found.length > 0 && (first || (text && mustChoose)) ? 0 : -1;
       }, 150);
     },
     close() {
@@ -76,7 +77,7 @@ export function Combobox({ attributes, label, search, shown, title, write, leave
     const list = found.value ?? [];
     if (event.key === "ArrowDown" || event.key === "ArrowUp") {
       event.preventDefault();
-      if (found.value === null) search.start(typed.value ?? "");
+      if (found.value === null) search.start(typed.value ?? "", event.key === "ArrowDown");
       else active.value = (active.value + (event.key === "ArrowDown" ? 1 : list.length - 1) + list.length) % Math.max(1, list.length);
     } else if (event.key === "Enter" && found.value !== null) {
       event.preventDefault();
@@ -98,11 +99,11 @@ export function Combobox({ attributes, label, search, shown, title, write, leave
   const list = attributes.id + "-list";
   return (
     <div class="reference">
-      <input {...attributes} type="text" role="combobox" aria-autocomplete="list" aria-expanded={found.value !== null} aria-controls={list} dir="auto" autocomplete="off" spellcheck={false}
+      <input {...attributes} type="text" role="combobox" aria-autocomplete="list" aria-expanded={!!found.value?.length} aria-controls={list} dir="auto" autocomplete="off" spellcheck={false}
         aria-activedescendant={active.value >= 0 && found.value ? `${list}-${active.value}` : undefined} value={typed.value ?? shown} title={title}
         onInput={({ currentTarget: { value } }) => { typed.value = value; write(value); search.start(value); }} onKeyDown={key} onClick={() => found.value === null && search.start("")} onBlur={blur} />
       {children}
-      <ul id={list} role="listbox" aria-label={label} hidden={found.value === null}>
+      <ul id={list} role="listbox" aria-label={label} hidden={!found.value?.length}>
         {(found.value ?? []).map((one, i) => (
           <li id={`${list}-${i}`} key={one.id} role="option" aria-selected={i === active.value} dir="auto" onMouseDown={(event) => { event.preventDefault(); choose(one); }}>
             {brief(one.name)}{(one.about ?? one.id) !== one.name && <span class="unit"> {visible(one.about ?? one.id)}</span>}

@@ -79,12 +79,12 @@ export function ListPage(props: { network: string; type: string }) {
         <Heading text={title} />
         <span class="actions">
           {(methods.includes("POST") || methods.includes("PUT")) && (
-            <button type="button" onClick={() => setTask("import")}>
+            <button type="button" data-task onClick={() => setTask("import")}>
               {t("list.import")}
             </button>
           )}
           {answer?.status === 200 && (
-            <button type="button" onClick={() => setTask("export")}>
+            <button type="button" data-task onClick={() => setTask("export")}>
               {t("list.export")}
             </button>
           )}

@@ -58,6 +58,9 @@ function Editor(props: EditorProps) {
   return <FormContext.Provider value={opened.value.form}><FormView {...props} opened={opened.value} /></FormContext.Provider>;
 }
 
+/** The id of the object that the page has just created, and now shows. */
+let created = "";
+
 function nameOf(form: Form, object: Schema): string {
   const name = object[form.schema.value["x-resource"]?.label ?? "name"];
   return typeof name === "string" && name ? name : String(object.id ?? "");
@@ -67,7 +70,7 @@ function FormView(props: EditorProps & { opened: Opened }) {
   const { opened, beside, network, type } = props;
   const { form } = opened;
   const busy = useSignal(false);
-  const status = useSignal("");
+  const status = useSignal(opened.object && opened.object.id === created ? t("form.created") : "");
   const failed = useSignal("");
   const token = useSignal<{ token: string; then: () => void } | null>(null);
   /** The object as somebody else has left it meanwhile, undefined if it is gone, and null as long as it is not known. */
@@ -93,7 +96,7 @@ function FormView(props: EditorProps & { opened: Opened }) {
   ), [shape, fixed, first]);
   useLayoutEffect(() => (dirty ? guard(() => confirm(t("form.leave"))) : undefined), [dirty]);
   useLayoutEffect(() => beside?.note(dirty), [dirty]);
-  useEffect(() => { if (beside) heading.current?.focus(); }, []);
+  useEffect(() => { created = ""; if (beside) heading.current?.focus(); }, []);
 
   const followed = !form.isNew && info !== undefined && info.scope !== "global";
   useEffect(() => {
@@ -154,8 +157,9 @@ function FormView(props: EditorProps & { opened: Opened }) {
         queueMicrotask(() => summary.current?.focus());
     }
   };
-  const done = (created: string) => {
-    setTimeout(() => navigate(to.object(network, type, ...idsOf(form, created)), { replace: true }));
+  const done = (id: string) => {
+    created = id;
+    setTimeout(() => navigate(to.object(network, type, ...idsOf(form, id)), { replace: true }));
   };
   const back = () => {
     if (clash.value) queueMicrotask(top); // as the view of the conflict, which had the focus, is gone
@@ -192,7 +196,7 @@ function FormView(props: EditorProps & { opened: Opened }) {
               {!fixed && <button type="button" class="primary" aria-disabled={busy.value} aria-keyshortcuts="Control+Enter" onClick={submit}>{t(form.isNew ? "form.create" : "form.save")}</button>}
               {dirty && !busy.value && <button type="button" onClick={() => { if (confirm(t("form.leave"))) { form.reset(start === form.base.value || form.isNew ? start : form.base.value); top(); } }}>{t("form.reset")}</button>}
               {beside && <button type="button" onClick={() => { if (!dirty || confirm(t("form.leave"))) beside.close(); }}>{t("form.close")}</button>}
-              <span role="status">{status.value || (dirty ? t("form.unsaved") : "")}</span>
+              <span role="status">{dirty && !busy.value ? t("form.unsaved") : status.value}</span>
               {failed.value && <p role="alert" class="fault" dir="auto">{failed.value}</p>}
             </Bar>
           </form>
@@ -259,7 +263,7 @@ function Panel({ form, beside }: { form: Form; beside: Beside }) {
     queueMicrotask(() => (opener?.isConnected ? opener : field?.querySelector("input"))?.focus());
   };
   return (
-    <aside class="beside" aria-label={beside.ids?.at(-1) ?? t("form.new", { type: beside.type })}>
+    <aside class="beside" onKeyDown={(event) => { if (event.key === "Escape" && !(event.target as Element).closest("dialog") && (!beside.dirty || confirm(t("form.leave")))) close(); }} aria-label={beside.ids?.at(-1) ?? t("form.new", { type: beside.type })}>
       <Editor key={key} type={beside.type} network={beside.network} {...(beside.ids && { ids: beside.ids })}
         beside={{ saved: (id, name) => { beside.saved(id, name); close(); }, close, note: (dirty) => (beside.dirty = dirty) }} />
     </aside>

@@ -9,7 +9,7 @@ const storageKey = "marquee.shortcuts";
 /** Keys without a modifier can be switched off, as speech input may produce them. */
 const enabled = signal(localStorage.getItem(storageKey) !== "off");
 
-const keys = ["?", "t", "/", "n", "l", "h", "o", "j", "k", "Enter"];
+const keys = ["?", "t", "/", "n", "l", "h", "o", "j", "k", "Enter", "Ctrl+Enter"];
 
 /** Follows the shortcuts while a page is shown. */
 export function useShortcuts(page: Page) {
@@ -17,7 +17,7 @@ export function useShortcuts(page: Page) {
     const press = (event: KeyboardEvent) => {
       const target = event.target as HTMLElement;
       if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || !enabled.value) return;
-      if (target.closest("input, select, textarea, dialog, [contenteditable]") || document.querySelector("dialog[open]")) return;
+      if (target.closest("input, select, textarea, dialog, .fields") || document.querySelector("dialog[open]")) return;
       if (act(event.key, page)) event.preventDefault();
     };
     addEventListener("keydown", press);

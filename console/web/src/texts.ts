@@ -244,6 +244,7 @@ const texts: Record<string, Wording> = {
   "shortcuts.j": "Go to the next row",
   "shortcuts.k": "Go to the previous row",
   "shortcuts.Enter": "Open the row",
+  "shortcuts.Ctrl+Enter": "Save the form",
 };
 
 /** Adds texts to the catalogue, such as those of a form or of the module of an application. */

@@ -157,6 +157,7 @@ function hint(shape: Shape): string {
   if (!s.readOnly) parts.push(...bounds(s));
   if (s.default !== undefined && s.default !== null && !s.enum && !["object", "boolean"].includes(typeof s.default)) parts.push(t("form.default", { value: String(s.default) }));
   if (typeof s["x-default"] === "string" && !s.readOnly) parts.push(t("form.default." + s["x-default"]));
+  if (example === undefined && s.format === "uri" && !s.readOnly) parts.push(t("form.format.uri"));
   if (example !== undefined && typeof example !== "object") parts.push(t("form.example", { value: String(example) }));
   return parts.join(" ");
 }

@@ -112,7 +112,7 @@ function Entries({ path, schema, shape, reason }: { path: Path; schema: unknown;
     <div class="entries">
       {names.map((entry) => (
         <div class="item" key={entry}>
-          <Field path={[...path, entry]} schema={memberSchema(shape, entry)} label={brief(entry)} place="entry" reason={reason} />
+          <Field path={[...path, entry]} schema={memberSchema(shape, entry)} label={brief(entry) || t("form.entry.nameless")} place="entry" reason={reason} />
           {!reason && <button type="button" onClick={() => { form.set([...path, entry], undefined); form.moved(path); form.refocus(id); }}>{t("form.remove.label", { label: entry })}</button>}
         </div>
       ))}

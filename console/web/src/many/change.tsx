@@ -17,7 +17,7 @@ import { select, selected, size } from "../selection";
 import { t } from "../texts";
 import { Messages } from "../values";
 import { Operation, Transactions } from "./batch";
-import { Progress, Results, reasons } from "./report";
+import { Progress, Results, Title, reasons } from "./report";
 import "./texts";
 
 /** mostSelected is how many objects can be changed at once. */
@@ -158,7 +158,7 @@ export function ChangeMany(props: Props) {
   const busy = run?.running.value ?? false;
   return (
     <section class="many form" aria-labelledby="many">
-      <h2 id="many">{t("many.change", { count: run?.total ?? count })}</h2>
+      <Title id="many">{t("many.change", { count: run?.total ?? count })}</Title>
       {count > mostSelected && !run ? (
         <p class="notice">{t("many.bound", { most: mostSelected.toLocaleString(), total: count.toLocaleString() })}</p>
       ) : !run ? (

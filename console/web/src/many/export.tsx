@@ -7,7 +7,7 @@ import { t } from "../texts";
 import { Messages } from "../values";
 import { written } from "./cells";
 import { row } from "./csv";
-import { Save } from "./report";
+import { Save, Title } from "./report";
 import "./texts";
 
 const mostRows = 200_000;
@@ -70,7 +70,7 @@ export function Export(props: Props) {
   const bounds = { rows: mostRows.toLocaleString(), megabytes: mostMegabytes };
   return (
     <section class="many" aria-labelledby="export">
-      <h2 id="export">{t("export.title", { type: props.title })}</h2>
+      <Title id="export">{t("export.title", { type: props.title })}</Title>
       <p class="hint">{t("export.hint")}</p>
       <label>
         <span>{t("export.format")}</span>

@@ -2,7 +2,7 @@
 // rejected can be saved with the reasons.
 
 import { useSignal } from "@preact/signals";
-import { useMemo } from "preact/hooks";
+import { useMemo, useRef } from "preact/hooks";
 import { withCommon } from "../form/saving";
 import type { Schema } from "../form/schema";
 import "../form/texts";
@@ -12,7 +12,7 @@ import { Text, flat } from "../values";
 import { Operation, Transactions } from "./batch";
 import { matching, placed, places, read } from "./cells";
 import { readFile, rejectedFile, type Row, type Table } from "./file";
-import { Progress, Results, Save, reasons } from "./report";
+import { Progress, Results, Save, Title, reasons } from "./report";
 import "./texts";
 
 const previewed = 100;
@@ -39,6 +39,8 @@ export function Import(props: Props) {
   const table = useSignal<Table | null>(null);
   const fault = useSignal("");
   const paths = useSignal<string[]>([]);
+  /** What was chosen for columns, which are those of a corrected file, too. */
+  const assigned = useRef(new Map<string, string>());
   const isNew = useSignal(!props.changes);
   const preview = useSignal<Transactions<One> | null>(null);
   const writing = useSignal<Transactions<One> | null>(null);
@@ -54,10 +56,11 @@ export function Import(props: Props) {
     if (typeof found === "string") fault.value = found;
     else {
       table.value = found;
-      paths.value = found.columns.map((name) => matching(all, name));
+      paths.value = found.columns.map((name) => assigned.current.get(name) ?? matching(all, name));
     }
   };
   const assign = (column: number, path: string) => {
+    assigned.current.set(table.value!.columns[column]!, path);
     paths.value = paths.value.map((one, i) => (i === column ? path : one));
     preview.value = null;
   };
@@ -102,8 +105,8 @@ export function Import(props: Props) {
 
   return (
     <section class="many" aria-labelledby="import">
-      <h2 id="import">{t("import.title", { type: props.title })}</h2>
-      {!writing.value && (
+      <Title id="import">{t("import.title", { type: props.title })}</Title>
+      {(!writing.value || (!busy && writing.value.rest.length === 0)) && (
         <label>
           <span>{t("import.file")}</span>
           <input type="file" accept=".csv,.ndjson,.jsonl,.json,text/csv,application/x-ndjson" disabled={busy} onChange={(event) => void take(event.currentTarget.files?.[0])} />

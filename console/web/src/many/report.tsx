@@ -1,6 +1,7 @@
 // The progress and the results of transactions, and files that are made in the page.
 
-import { useEffect, useLayoutEffect, useMemo } from "preact/hooks";
+import type { ComponentChildren } from "preact";
+import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { guard } from "../router";
 import { brief, explain, t, type Message } from "../texts";
 import { placeOf } from "../schema";
@@ -8,6 +9,20 @@ import { Messages, Text } from "../values";
 import type { Noted, Operation, Transactions } from "./batch";
 
 const mostShown = 100;
+
+/** Title is the heading of a task, to which the button that has opened it passes the focus, and which gives it back. */
+export function Title({ id, children }: { id: string; children: ComponentChildren }) {
+  const heading = useRef<HTMLHeadingElement>(null);
+  useLayoutEffect(() => {
+    const task = heading.current!.parentElement!;
+    const opener = document.activeElement as HTMLElement;
+    if (opener.matches("body, [data-task]")) heading.current!.focus();
+    return () => {
+      if (task.contains(document.activeElement)) (opener.matches("[data-task]") ? opener : document.querySelector<HTMLElement>("main h1"))?.focus();
+    };
+  }, []);
+  return <h2 id={id} tabIndex={-1} ref={heading}>{children}</h2>;
+}
 
 /** Progress shows how far transactions are, and stops and continues them. */
 export function Progress<O extends Operation>({ run, onGo }: { run: Transactions<O>; onGo: () => void }) {

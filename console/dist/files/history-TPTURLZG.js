@@ -1,1 +1,0 @@
-import{c as a,d as b,e as c,f as d,g as e,h as f}from"./chunk-M2CNS26S.js";import"./chunk-3XSHR4WA.js";import"./chunk-7R5ARZW6.js";export{e as Entries,b as HistoryPage,c as namesIn,d as noted,f as objectOf,a as within};
