@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -15,7 +16,8 @@ import (
 	"marquee/engine"
 )
 
-// BenchmarkCatchUp reads the feed of a network from its beginning, a page after another.
+// BenchmarkCatchUp reads the feed of a network from its beginning, a page after another, and as a
+// stream.
 func BenchmarkCatchUp(b *testing.B) { catchUp(b, fresh(b), 50_000) }
 
 // BenchmarkMongoDBCatchUp is BenchmarkCatchUp on MongoDB, where changes of the last minutes come
@@ -49,6 +51,26 @@ func catchUp(b *testing.B, s *service, changes int) {
 				}
 				if events == 0 || name != "rare" && events < changes {
 					b.Fatalf("%d events", events)
+				}
+				b.ReportMetric(float64(changes)/time.Since(began).Seconds(), "changes/s")
+			}
+		})
+		if name == "rare" {
+			continue
+		}
+		b.Run("stream/"+name, func(b *testing.B) {
+			for range b.N {
+				began, events := time.Now(), 0
+				answer := s.ask(b, context.Background(), "/api/v1/changes?context="+network+"&after=begin"+parameters, "text/event-stream")
+				lines := bufio.NewScanner(answer.Body)
+				for lines.Buffer(nil, 1<<20); events < changes && lines.Scan(); {
+					if lines.Text() == "event: change" {
+						events++
+					}
+				}
+				answer.Body.Close()
+				if events < changes {
+					b.Fatalf("%d events: %v", events, lines.Err())
 				}
 				b.ReportMetric(float64(changes)/time.Since(began).Seconds(), "changes/s")
 			}
