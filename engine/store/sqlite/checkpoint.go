@@ -71,7 +71,7 @@ func (w *writer) checkpoint() {
 	if err != nil && err != errUncopied && w.s.options.Log != nil {
 		w.s.options.Log.Warn("the log of the store cannot be copied into its file", slog.String("cause", err.Error()))
 	}
-	if w.pages >= tooLong*w.checkpointAt && time.Since(w.cleared) > clearPause {
+	if err == nil && w.pages >= tooLong*w.checkpointAt && time.Since(w.cleared) > clearPause {
 		w.s.walks.clear(func() { w.truncate(clearWait) })
 		w.cleared = time.Now()
 	}
