@@ -12,6 +12,7 @@ import (
 
 	"marquee"
 	"marquee/integration/marqueetest"
+	"marquee/resources"
 )
 
 const tripSchema = `{"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object", "title": "Trip", "x-resource": {"path": "trips", "sort": ["name", "places"]}, "required": ["name"],
@@ -194,4 +195,30 @@ func TestConsolePlurals(t *testing.T) {
 	c.to("main form button.primary")
 	c.press(kb.Enter)
 	says(".notes .fault", "Class is too long: the maximum length is 1.")
+}
+
+// TestConsoleBack: Back leads from an object to the list as it was, with its conditions and its order, and to the row of
+// the object, from which the keyboard goes on.
+func TestConsoleBack(t *testing.T) {
+	c := openConsole(t, marquee.Options{Application: resources.New().Application()})
+	orders(c.s, 60)
+	const query = "?where=name%3E%3DOrder+010&orderBy=name&orderByDirection=DESCENDING"
+	c.show("/networks/main/list/orders"+query, "input[name=username]")
+	c.signIn(marqueetest.Password)
+	const rows = `document.querySelectorAll("main tbody tr").length === 50`
+	for _, width := range []int64{1280, 360} {
+		c.wide(width, 740)
+		c.await(rows)
+		evaluate[string](t, c.ctx, `document.querySelectorAll("main tbody th a")[40].focus(); ""`)
+		c.press(kb.Enter)
+		c.await(`location.pathname.endsWith("/object/orders/order-019") && document.activeElement.matches("h1") && document.querySelector("main form")`)
+		evaluate[string](t, c.ctx, `history.back(); ""`)
+		c.await(rows + ` && document.activeElement.innerText === "Order 019"`)
+		if at := evaluate[string](t, c.ctx, `location.search`); at != query {
+			t.Errorf("Back leads to %s", at)
+		}
+		if seen := evaluate[bool](t, c.ctx, `(({left, top, width, height}) => document.elementFromPoint(left + width / 2, top + height / 2)?.closest("a") === document.activeElement)(document.activeElement.getBoundingClientRect())`); !seen {
+			t.Errorf("%d pixels: the row is out of sight", width)
+		}
+	}
 }

@@ -102,6 +102,11 @@ func TestConsoleUploads(t *testing.T) {
 	}
 	evaluate[string](t, c.ctx, `XMLHttpRequest.prototype.send = send; held.forEach(go => go()); ""`)
 	c.await(`[...document.querySelectorAll("ul.files")][1]?.innerText.includes("drawing.svg") && [...document.querySelectorAll("ul.files a")].some(e => e.innerText === "small.png") && !document.querySelector("main progress")`)
+	c.wide(360, 740)
+	if broken := evaluate[bool](t, c.ctx, `[...document.querySelectorAll("ul.files button")].some(e => e.getBoundingClientRect().height > 40)`); broken {
+		t.Error("on a phone, the word of a button beside a file is broken")
+	}
+	c.wide(1280, 900)
 	c.click("Show") // the drawing
 	c.await(`[...document.querySelectorAll("ul.files")][1].querySelectorAll("img").length >= 2`)
 	evaluate[string](t, c.ctx, `document.querySelector(".brand").click(); ""`)

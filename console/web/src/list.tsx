@@ -1,6 +1,6 @@
 // Lists of objects. Everything that a list shows follows from its address.
 import type { ComponentChildren } from "preact";
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { pathOf } from "./api";
 import { Heading, titleOf } from "./app";
 import { Columns } from "./columns";
@@ -192,6 +192,11 @@ function Table(props: { network: string; type: string; schema: Schema; columns: 
   const head = columns.some(({ name }) => name === label) ? label : columns[0]?.name;
   const named = (row: any) => ({ id: row.id as string, name: String(row[head ?? "id"] ?? row.id) });
   const reasons = selects === null ? null : selected(selects).reasons;
+  const table = useRef<HTMLTableElement>(null);
+  // Whoever comes back from an object goes on at its row.
+  useLayoutEffect(() => {
+    if (document.activeElement?.matches("h1")) [...(table.current?.querySelectorAll<HTMLAnchorElement>("th > a") ?? [])].find((link) => link.pathname === history.state?.left)?.focus();
+  }, []);
   const next = () => {
     const url = new URL(address.value);
     url.searchParams.set("cursor", page.nextCursor);
@@ -219,7 +224,7 @@ function Table(props: { network: string; type: string; schema: Schema; columns: 
       {props.bar}
       {rows.length > 0 && (
         <div class="scroll" role="region" aria-label={t("list.table")} tabIndex={0}>
-          <table>
+          <table ref={table}>
             <thead>
               <tr>
                 {selects !== null && (

@@ -21,7 +21,9 @@ export const allowed = () => [...guards].every((ask) => ask());
 /** Shows another address of the console, unless a guard objects. Only the query of the same page needs none. */
 export function navigate(url: string, how: { replace?: boolean } = {}): void {
   const next = new URL(url, address.value);
-  if (next.pathname !== address.value.pathname && !allowed()) return;
+  const moved = next.pathname !== address.value.pathname;
+  if (moved && !allowed()) return;
+  if (moved && !how.replace) history.replaceState({ left: next.pathname }, ""); // a list goes on from there after Back
   history[how.replace ? "replaceState" : "pushState"](null, "", next);
   show(next);
 }
