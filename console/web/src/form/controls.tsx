@@ -157,7 +157,7 @@ export function Choice(props: ControlProps) {
   const fixed = shape.schema["x-transitions"] && before !== undefined && before !== null;
   return (
     <select {...attributes} value={String(chosen)} onChange={(event) => form.set(path, offered[Number(event.currentTarget.value)]?.value ?? emptied(props))}>
-      {(chosen < 0 || (place === "property" && !fixed)) && <option value="-1">{preset !== undefined ? t("form.default", { value: named(preset, shape) }) : t("form.unset")}</option>}
+      {(chosen < 0 || (place === "property" && !fixed)) && <option value="-1">{preset !== undefined ? t("form.default.option", { value: named(preset, shape) }) : t("form.unset")}</option>}
       {offered.map((one, i) => <option value={String(i)}>{one.text}</option>)}
     </select>
   );

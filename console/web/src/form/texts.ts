@@ -34,6 +34,7 @@ add({
   "form.default": "Default: {{value}}.",
   "form.default.caller": "Default: you.",
   "form.default.now": "Default: the time of creation.",
+  "form.default.option": "Default: {{value}}",
   "form.default.uuid": "Default: a random UUID.",
   "form.down.label": "Move {{label}} down",
   "form.empty": "An empty text.",
