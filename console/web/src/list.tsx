@@ -38,10 +38,15 @@ export function change(parameters: Record<string, string | null>): void {
   if (next.href !== address.value.href) navigate(next.href);
 }
 
+/** The name of the object that has just been removed, which the next list says. */
+export const removed = { name: "" };
+
 export function ListPage(props: { network: string; type: string }) {
   const { network, type } = props;
   const query = address.value.searchParams;
   const schema = useSchema(network, type);
+  const [gone] = useState(removed.name);
+  useEffect(() => void (removed.name = ""), []);
   const [again, setAgain] = useState(0);
   const [task, setTask] = useState<"change" | "import" | "export" | null>(null);
   const info = types.value.find((one) => one.type === type);
@@ -103,6 +108,7 @@ export function ListPage(props: { network: string; type: string }) {
           </a>
         </span>
       </div>
+      {gone && <p role="status">{t("list.removed", { name: brief(gone) })}</p>}
       {parent && schema?.status === 200 && <Parent network={network} schema={schema.body} parent={parent} id={below} />}
       {schema?.status === 200 && <Tools network={network} type={type} schema={schema.body} columns={columns} />}
       {task === "import" && schema?.status === 200 && <Import network={network} type={type} title={title} schema={schema.body} changes={methods.includes("PUT")} onClose={() => setTask(null)} onDone={reload} />}

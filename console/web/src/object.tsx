@@ -17,6 +17,7 @@ import type { Schema } from "./form/schema";
 import { JsonObject, steps } from "./form/value";
 import { lazy } from "./lazy";
 import { load, Panels } from "./module";
+import { Remove } from "./remove";
 import { address, guard, navigate, to } from "./router";
 import { types } from "./schema";
 import { brief, t, visible } from "./texts";
@@ -72,6 +73,7 @@ function FormView(props: EditorProps & { opened: Opened }) {
   const busy = useSignal(false);
   const status = useSignal(opened.object && opened.object.id === created ? t("form.created") : "");
   const failed = useSignal("");
+  const removing = useSignal(false);
   const token = useSignal<{ token: string; then: () => void } | null>(null);
   /** The object as somebody else has left it meanwhile, undefined if it is gone, and null as long as it is not known. */
   const other = useSignal<Schema | undefined | null>(null);
@@ -86,6 +88,7 @@ function FormView(props: EditorProps & { opened: Opened }) {
   const methods: string[] = resource.methods ?? ["GET", "POST", "PUT"];
   const info = types.value.find((one) => one.type === type);
   const fixed = (!info || info.writable) && (methods.includes("PUT") || (form.isNew && methods.includes("POST"))) ? undefined : t("form.reason.type");
+  const removable = !form.isNew && !beside && info?.writable && methods.includes("DELETE") && other.value !== undefined;
   const first = form.isNew && resource.id === "required" ? "id" : resource.label ?? "name";
   const fields = useMemo(() => (
     <>
@@ -195,6 +198,7 @@ function FormView(props: EditorProps & { opened: Opened }) {
               )}</div>
               {!fixed && <button type="button" class="primary" aria-disabled={busy.value} aria-keyshortcuts="Control+Enter" onClick={submit}>{t(form.isNew ? "form.create" : "form.save")}</button>}
               {dirty && !busy.value && <button type="button" onClick={() => { if (confirm(t("form.leave"))) { form.reset(start === form.base.value || form.isNew ? start : form.base.value); top(); } }}>{t("form.reset")}</button>}
+              {removable && !dirty && !busy.value && <button type="button" onClick={() => (removing.value = true)}>{t("remove.open")}</button>}
               {beside && <button type="button" onClick={() => { if (!dirty || confirm(t("form.leave"))) beside.close(); }}>{t("form.close")}</button>}
               <span role="status">{dirty && !busy.value ? t("form.unsaved") : status.value}</span>
               {failed.value && <p role="alert" class="fault" dir="auto">{failed.value}</p>}
@@ -203,6 +207,8 @@ function FormView(props: EditorProps & { opened: Opened }) {
         )}
         {!form.isNew && !beside && <ReferredBy type={type} network={network} id={object.id} />}
       </div>
+      {removing.value && <Remove network={network} type={type} ids={opened.ids} etag={opened.etag} name={title} onLook={look}
+        onClose={() => { removing.value = false; if (document.activeElement === document.body) top(); }} />}
       {token.value && <NewToken token={token.value.token} onClose={() => { const { then } = token.value!; token.value = null; then(); }} />}
       {form.beside.value && <Panel form={form} beside={form.beside.value} />}
     </>

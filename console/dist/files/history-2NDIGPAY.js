@@ -1,1 +1,0 @@
-import{c as a,d as b,e as c,f as d,g as e,h as f}from"./chunk-WY5FJLJB.js";import"./chunk-IYUKNR5J.js";import"./chunk-P4IESZFK.js";export{e as Entries,b as HistoryPage,c as namesIn,d as noted,f as objectOf,a as within};

@@ -1,0 +1,1 @@
+import{d as a,e as b,f as c,g as d,h as e,i as f}from"./chunk-VACX323H.js";import"./chunk-JZHSREK3.js";import"./chunk-AB26E5RW.js";export{e as Entries,b as HistoryPage,c as namesIn,d as noted,f as objectOf,a as within};
