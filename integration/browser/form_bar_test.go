@@ -15,12 +15,12 @@ const covered = `(({top, bottom}, bar) => top < 0 || bottom > bar.top ? document
 // TestFormBar: far down in a long form, it is seen that somebody else has changed the object, which is said once, and what
 // has the focus is not covered by that, also on a phone.
 func TestFormBar(t *testing.T) {
-	x, form, _ := long(t)
+	x, _, _ := long(t)
 	c := &console{keyboard: keyboard{t, x.ctx}, s: x.s}
 	for _, width := range []int64{1280, 360} {
 		c.wide(width, 740)
 		x.show("/object/longs/a")
-		form = x.node(0, "Long", "form")
+		form := x.node(0, "Long", "form")
 		x.call(x.node(form, "Field150", "textbox"), `function() { this.focus(); scrollBy(0, this.getBoundingClientRect().bottom + 8 - document.querySelector("main form .actions").getBoundingClientRect().top); }`)
 		if fault := evaluate[string](t, x.ctx, covered); fault != "" {
 			t.Errorf("%d pixels: before anything is said, %s is covered", width, fault)
