@@ -188,7 +188,7 @@ func (x *screen) firstPage(other *marqueetest.Server) {
 	other.Do(http.MethodPatch, dory, `{"berths": 0}`, http.StatusOK)
 	other.Do(http.MethodPut, "/api/v1/boats/yawl?context=main", `{"name": "Yawl", "berths": 0}`, http.StatusCreated)
 	x.show("")
-	x.await(`document.querySelectorAll("main section").length === 3`)
+	x.await(`document.querySelectorAll("main section").length === 3 && document.querySelector("main .history").innerText.includes("Boat ")`) // the title of the type comes later than its objects
 	section := func(heading string) string {
 		return evaluate[string](x.t, x.ctx, fmt.Sprintf(`[...document.querySelectorAll("main section")].find(e => e.querySelector("h2").innerText === %q).innerText`, heading))
 	}
