@@ -11,11 +11,11 @@ import (
 
 // defaultWalked is the number of records of which a page of a common word looks for the
 // word in the order of the list. Where fewer than one in ten have it, or those that have
-// it come last, the rest of the page is found by listing and sorting all that have it.
+// it come last, the rest of the page is found among all that have it (intersect).
 const defaultWalked = 1000
 
-// walks reports whether the plan lists the records of a prefix that is common, in an order
-// in which all records can be read.
+// walks reports whether the plan has a prefix that is common, and an order in which all
+// records can be read.
 func (p plan) walks() bool {
 	if len(p.commonPrefixes()) == 0 || slices.ContainsFunc(p.conditions, func(c condition) bool { return c.property || c.prefix && c.read.sql == "" }) {
 		return false
@@ -89,7 +89,7 @@ func (p plan) walkSQL(limit int) (string, []any) {
 		}
 	}
 	all := p
-	all.conditions, all.driver, all.Offset = nil, -1, 0
+	all.conditions, all.Offset = nil, 0
 	sql, args := all.findSQL(p.segments()[0], limit) // the only one, as every record has the field
 	sql = strings.Replace(sql, " FROM ", ","+hits.String()+" FROM ", 1)
 	return sql, append(hits.args, args...)
