@@ -26,7 +26,7 @@ var (
 	reportedFull        = faultStatus{http.StatusServiceUnavailable, "error.store.full"}
 	reportedInternal    = faultStatus{http.StatusInternalServerError, "error.internal"}
 	reportedTooLarge    = faultStatus{http.StatusRequestEntityTooLarge, "error.batch.too.large"}
-	reportedConflict    = faultStatus{http.StatusConflict, "error.conflict"}
+	reportedBusy        = faultStatus{http.StatusServiceUnavailable, "error.server.busy"}
 )
 
 // injected are faults, and the answers that may report each: when the service tries
@@ -41,15 +41,15 @@ var injected = []struct {
 	{faultCode(9001), []faultStatus{reportedUnavailable, reportedLate}, true},
 	{faultCode(11600), []faultStatus{reportedUnavailable, reportedLate}, false},
 	{faultCode(246), []faultStatus{reportedUnavailable, reportedLate}, false},
-	{faultCode(112), []faultStatus{reportedConflict, reportedLate}, false},
-	{faultCode(251), []faultStatus{reportedConflict, reportedLate}, false},
+	{faultCode(112), []faultStatus{reportedBusy, reportedLate}, false},
+	{faultCode(251), []faultStatus{reportedBusy, reportedLate}, false},
 	{faultCode(388), []faultStatus{reportedTooLarge}, false},
 	{faultCode(14031), []faultStatus{reportedFull}, true},
 	{faultCode(13), []faultStatus{reportedUnavailable}, true},
 	{faultCode(11601), []faultStatus{reportedUnavailable}, true},
 	{faultCode(2), []faultStatus{reportedInternal}, true},
 	{bson.D{{Key: "closeConnection", Value: true}}, []faultStatus{reportedUnavailable, reportedLate}, true},
-	{bson.D{{Key: "blockConnection", Value: true}, {Key: "blockTimeMS", Value: 1500}}, []faultStatus{reportedLate}, false},
+	{bson.D{{Key: "blockConnection", Value: true}, {Key: "blockTimeMS", Value: 2500}}, []faultStatus{reportedLate}, false},
 }
 
 func faultCode(code int) bson.D { return bson.D{{Key: "errorCode", Value: code}} }
@@ -61,7 +61,7 @@ func TestFaultsAreReported(t *testing.T) {
 	process.SkipLong(t)
 	t.Parallel()
 	set := mongodb.NewReplicaSet(t, 1)
-	p := process.Serve(t, set.URI("marquee")+"&heartbeatFrequencyMS=500", "--request-timeout", "1s")
+	p := process.Serve(t, set.URI("marquee")+"&heartbeatFrequencyMS=500", "--request-timeout", "2s")
 	p.SignIn("admin", process.Password)
 	const team = "/api/v1/teams/t?context=main"
 	p.Ask(http.StatusCreated, http.MethodPut, team, `{"name": "Team"}`)

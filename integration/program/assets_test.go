@@ -43,7 +43,7 @@ func TestAssetSettings(t *testing.T) {
 }
 
 func testAssetSettings(t *testing.T, fresh service.NewStore) {
-	const requestTime = 2 * time.Second
+	const requestTime = 4 * time.Second
 	temporary := t.TempDir()
 	p := process.ServeWith(t, fresh(t), []string{"MARQUEE_BOOTSTRAP_PASSWORD=" + process.Password, "TMPDIR=" + temporary, "MARQUEE_MAX_ASSET_SIZE=100000"},
 		"--cdn-url", "https://cdn.example.com/ads/", "--request-timeout", requestTime.String())

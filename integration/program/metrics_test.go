@@ -23,7 +23,7 @@ func TestMetricsUnderLoad(t *testing.T) {
 
 func testMetricsUnderLoad(t *testing.T, fresh service.NewStore) {
 	uri := fresh(t)
-	p, private := privately(t, uri, "--memory-budget", "16777216", "--request-timeout", "1s", "--max-connections", "40")
+	p, private := privately(t, uri, "--memory-budget", "16777216", "--request-timeout", "5s", "--max-connections", "40")
 	p.SignIn("admin", process.Password)
 	clustered := strings.HasPrefix(uri, "mongodb")
 	// On SQLite, a dry run is rolled back, and what shares its transaction runs again; on MongoDB,
