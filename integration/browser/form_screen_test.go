@@ -43,7 +43,7 @@ func newScreen(t *testing.T, ctx context.Context, s *marqueetest.Server) *screen
 type within int
 
 // patience is how long an element is waited for.
-const patience = 8 * time.Second
+const patience = 20 * time.Second
 
 // onConsole starts a server, and signs in the administrator.
 func onConsole(t *testing.T, options marquee.Options) *screen {

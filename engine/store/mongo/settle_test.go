@@ -58,7 +58,7 @@ func TestSettleForbidden(t *testing.T) {
 		}
 		// Of a limit of 100 seconds, MongoDB looks for transactions every 50.
 		for after, waits := range map[time.Duration]bool{150 * time.Second: true, horizonSeconds * time.Second: false} {
-			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 			err := f.s.Settle(ctx, time.Now().Add(-after))
 			cancel()
 			if (err != nil) != waits {

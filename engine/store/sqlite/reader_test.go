@@ -34,7 +34,7 @@ func TestReadsPassExtensiveOnes(t *testing.T) {
 	}
 	<-begun
 	<-begun
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	for range 1000 { // lets all others arrive
 		if err := s.Read(ctx, func(store.Snapshot) error { return nil }); err != nil {
@@ -75,7 +75,7 @@ func TestListsTakeTurnsByCaller(t *testing.T) {
 	}
 	<-begun
 	<-begun
-	ctx, cancel := context.WithTimeout(store.LongRunning(store.WithEffort(t.Context(), store.Effort{Caller: "other"})), 5*time.Second)
+	ctx, cancel := context.WithTimeout(store.LongRunning(store.WithEffort(t.Context(), store.Effort{Caller: "other"})), 20*time.Second)
 	defer cancel()
 	for range 10 {
 		if err := s.Read(ctx, func(store.Snapshot) error { return nil }); err != nil {
