@@ -72,15 +72,17 @@ func (w *writer) checkpoint() {
 		w.s.options.Log.Warn("the log of the store cannot be copied into its file", slog.String("cause", err.Error()))
 	}
 	if err == nil && w.pages >= tooLong*w.checkpointAt && time.Since(w.cleared) > clearPause {
-		w.s.walks.clear(func() { w.truncate(clearWait) })
-		w.cleared = time.Now()
+		if w.s.walks.clear(func() { w.truncate(clearWait) }) {
+			w.cleared = time.Now()
+		}
 	}
 }
 
 // SQLite begins its log again only when no read needs it. Extensive reads that overlap would
 // let it grow without end, so they end, and run again, when it is tooLong times as long as
-// where checkpoints begin. That happens once in clearPause, in which most of them complete,
-// and takes the writer clearWait if another read is in the way.
+// where checkpoints begin. One that runs again does not end, as it might never complete: the
+// log grows until then. Clearing it takes the writer clearWait if another read is in the way,
+// so that it happens once in clearPause.
 const (
 	tooLong    = 4
 	clearPause = 10 * time.Second
@@ -91,6 +93,8 @@ const (
 type walks struct {
 	mu      sync.Mutex // held while none may begin
 	running map[*context.CancelCauseFunc]bool
+	// again is the number of reads that run again.
+	again int
 }
 
 // errInTheWay is the cause with which clear ends a read.
@@ -110,12 +114,28 @@ func (r *walks) begin(ctx context.Context) (endable context.Context, done func()
 	}
 }
 
-// clear ends the reads that are running, and lets others begin after fn.
-func (r *walks) clear(fn func()) {
+// repeat notes a read that runs again. Done must be called after it.
+func (r *walks) repeat() (done func()) {
+	count := func(n int) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.again += n
+	}
+	count(1)
+	return func() { count(-1) }
+}
+
+// clear ends the reads that are running, and lets others begin after fn. It does nothing, and
+// reports false, while a read runs again.
+func (r *walks) clear(fn func()) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.again > 0 {
+		return false
+	}
 	for end := range r.running {
 		(*end)(errInTheWay)
 	}
 	fn()
+	return true
 }

@@ -114,13 +114,13 @@ func (s *Store) Read(ctx context.Context, fn func(store.Snapshot) error) error {
 	if !effort.Extensive {
 		return s.readOnce(ctx, fn)
 	}
-	for {
-		endable, done := s.walks.begin(ctx)
-		err := s.readOnce(endable, fn)
-		if done(); err == nil || context.Cause(endable) != errInTheWay {
-			return err
-		}
+	endable, done := s.walks.begin(ctx)
+	err = s.readOnce(endable, fn)
+	if done(); context.Cause(endable) != errInTheWay {
+		return err
 	}
+	defer s.walks.repeat()()
+	return s.readOnce(ctx, fn)
 }
 
 // readOnce runs fn on a snapshot that ends with the context.
