@@ -2,6 +2,7 @@ package rest
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"time"
 
@@ -130,7 +131,10 @@ func (r *Call) changesQuery() (q read.ChangesQuery, err error) {
 func (r *Call) feedTypes(f *read.Feed) error {
 	names, given := r.parameters["type"]
 	if given {
-		for name := range strings.SplitSeq(names, ",") {
+		for i, name := range strings.Split(names, ",") {
+			if name == "" {
+				return message.ParameterInvalid.Error(message.Params{"parameter": "type", "expected": fmt.Sprintf("types, separated by commas; the one in place %d is empty", i+1)})
+			}
 			t, err := r.s.Engine.Type(name)
 			if err == nil {
 				err = mustKnow(r.s.Engine.Access, r.caller, t, name, r.parameters["context"])

@@ -168,6 +168,9 @@ func listHistory(r *Call) error {
 	}
 	page := engine.HistoryPage{Network: network}
 	if name, given := r.parameters["type"]; given {
+		if name == "" {
+			return message.ParameterInvalid.Error(message.Params{"parameter": "type", "expected": "a type"})
+		}
 		if page.Type, err = r.s.Engine.Type(name); err == nil {
 			err = mustKnow(r.s.Engine.Access, r.caller, page.Type, name, r.parameters["context"])
 		}

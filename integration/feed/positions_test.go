@@ -118,3 +118,17 @@ func (s *readStore) Read(ctx context.Context, fn func(store.Snapshot) error) err
 	}
 	return s.Store.Read(ctx, fn)
 }
+
+// TestEmptyTypes checks that a missing name of a type is refused by its place.
+func TestEmptyTypes(t *testing.T) {
+	c := hospital(t, service.NewSQLite)
+	for path, detail := range map[string]string{
+		"changes?type=":        "The parameter type must be types, separated by commas; the one in place 1 is empty.",
+		"changes?type=wards,":  "The parameter type must be types, separated by commas; the one in place 2 is empty.",
+		"changes?type=,wards":  "The parameter type must be types, separated by commas; the one in place 1 is empty.",
+		"audit?type=":          "The parameter type must be a type.",
+		"audit?type=&id=north": "The parameter type must be a type.",
+	} {
+		c.Send("GET", "/api/v1/"+path+"&context=main", "", http.StatusBadRequest, `{"detail": "`+detail+`"}`)
+	}
+}

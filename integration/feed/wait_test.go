@@ -122,3 +122,22 @@ func testWaitOfWithdrawn(t *testing.T, fresh service.NewStore) {
 		t.Errorf("%d %s", a.Status, a.Body)
 	}
 }
+
+// TestWaitOfEnding checks that a server which shuts down answers requests that wait at once, also
+// those that come later.
+func TestWaitOfEnding(t *testing.T) { service.EachStore(t, testWaitOfEnding) }
+
+func testWaitOfEnding(t *testing.T, fresh service.NewStore) {
+	c := hospital(t, fresh)
+	position := positionOf(c, c.Token)
+	answer := asks(c, c.Service, c.Token, position)
+	c.Service.Marquee.Drain()
+	if a := within(c, answer); a.Status != http.StatusOK {
+		t.Errorf("%d %s", a.Status, a.Body)
+	}
+	began := time.Now()
+	c.Send("GET", "/api/v1/changes?context=main&type=wards&wait=25&after="+url.QueryEscape(position), "", http.StatusOK, `{"results": [], "more": "<absent>"}`)
+	if waited := time.Since(began); waited > soon {
+		t.Errorf("it has waited for %v", waited)
+	}
+}
