@@ -32,6 +32,21 @@ var anybody = audience{
 	holds:  func(string) []string { return nil },
 }
 
+// asked returns the parameters of a call, and its audience. It refuses parameters that are not
+// known, unless none are: pages ignore them.
+func asked(r *rest.Call, known ...string) (parameters rest.Parameters, who audience, err error) {
+	if parameters, err = rest.ParseQuery(r.Request().URL.RawQuery); err != nil {
+		return nil, who, err
+	}
+	if len(known) > 0 {
+		if err := parameters.Only(known...); err != nil {
+			return nil, who, err
+		}
+	}
+	who, err = mineOf(r, parameters)
+	return parameters, who, err
+}
+
 // mineOf returns the audience of a call: anybody, or with the parameter mine, the caller.
 func mineOf(r *rest.Call, parameters rest.Parameters) (audience, error) {
 	if parameters["mine"] == "" || parameters["mine"] == "false" {

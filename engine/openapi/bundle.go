@@ -177,11 +177,11 @@ func (b *bundle) complete(root object) {
 	}
 }
 
-func encode(root any) ([]byte, error) {
+func encode(root any, indent string) ([]byte, error) {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
+	encoder.SetIndent("", indent)
 	err := encoder.Encode(root)
 	return out.Bytes(), err
 }
@@ -195,7 +195,7 @@ func renderSchema(types *schema.Registry, t *schema.Type, form schemaForm, suppl
 		root := p.object()
 		b.name()
 		b.complete(root)
-		return encode(root)
+		return encode(root, "  ")
 	}
 	root := b.written(b.root, t.Source).(object)
 	if resource, ok := root["x-resource"].(object); ok {
@@ -203,5 +203,5 @@ func renderSchema(types *schema.Registry, t *schema.Type, form schemaForm, suppl
 		delete(resource, "accepts") // differences that only concern who changes the schema
 		root["x-resource"] = resource
 	}
-	return encode(b.arranged(t, root))
+	return encode(b.arranged(t, root), "  ")
 }

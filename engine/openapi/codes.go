@@ -1,8 +1,8 @@
 package openapi
 
 import (
-	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 
 	"marquee/engine/document"
@@ -48,31 +48,16 @@ var always = []*message.Definition{message.PropertyUnknown, message.PropertyForb
 
 // codesOfTypes returns the messages that fragments list in x-write-codes, by type, and
 // those of single operations under "".
-func codesOfTypes(types *schema.Registry, fragments []Fragment) (map[string][]*message.Definition, error) {
+func codesOfTypes(types *schema.Registry, parts []part) (map[string][]*message.Definition, error) {
 	all := map[string][]*message.Definition{}
-	for i, fragment := range fragments {
-		var part struct {
-			Codes map[string][]string `json:"x-write-codes"`
-			Paths map[string]map[string]json.RawMessage
+	for i, part := range parts {
+		codes := map[string][]string{}
+		maps.Copy(codes, part.Codes)
+		for operation := range part.operations {
+			codes[""] = append(codes[""], operation.Codes...)
 		}
-		if err := json.Unmarshal(fragment, &part); err != nil {
-			return nil, fmt.Errorf("fragment %d: %w", i, err)
-		}
-		if part.Codes == nil {
-			part.Codes = map[string][]string{}
-		}
-		for _, item := range part.Paths {
-			for _, operation := range item {
-				var listing struct {
-					Codes []string `json:"x-codes"`
-				}
-				if json.Unmarshal(operation, &listing) == nil { // parameters are no operation
-					part.Codes[""] = append(part.Codes[""], listing.Codes...)
-				}
-			}
-		}
-		for name, codes := range part.Codes {
-			for _, code := range codes {
+		for name, listed := range codes {
+			for _, code := range listed {
 				m, known := types.Catalogue().Lookup(code)
 				if !known {
 					return nil, fmt.Errorf("fragment %d: there is no message %s", i, code)
@@ -117,26 +102,20 @@ func (b *builder) ofValues(t *schema.Type) []*message.Definition {
 	seen := map[location]bool{}
 	var visit func(file string, value any)
 	visit = func(file string, value any) {
-		switch v := value.(type) {
-		case []any:
-			for _, item := range v {
-				visit(file, item)
-			}
-		case object:
-			for name, inner := range v {
+		eachObject(value, func(s object) {
+			for name := range s {
 				all = append(all, byKeyword[name]...)
 				if k := keyword.Named(name); k != nil {
 					all = append(all, k.Faults...)
 				}
-				visit(file, inner)
 			}
-			if ref, ok := v["$ref"].(string); ok {
+			if ref, ok := s["$ref"].(string); ok {
 				if at := target(file, ref); !seen[at] {
 					seen[at] = true
 					visit(at.file, document.Lookup(b.components.files[at.file], at.pointer))
 				}
 			}
-		}
+		})
 	}
 	visit(typeFile(t), object(t.Source))
 	return all

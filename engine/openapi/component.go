@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"maps"
 	"path"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -272,85 +271,6 @@ func (c *components) known(s object) object {
 		delete(s, "x-ref")
 	}
 	return s
-}
-
-// join replaces the components for requests that are the same as those for
-// responses, and those for merge patches that are the same as either, also in paths.
-func (c *components) join(paths object) {
-	for found := true; found; {
-		found = false
-		for _, name := range slices.Sorted(maps.Keys(c.done)) {
-			found = c.replace(name+request.suffix(), name, paths) || found
-			if in, patch := c.done[name+request.suffix()], c.done[name+mergePatch.suffix()]; in != nil && patch != nil && reflect.DeepEqual(neverNull(in), neverNull(patch)) {
-				c.done[name+request.suffix()] = patch // a write takes null for an absent member
-			}
-			found = c.replace(name+mergePatch.suffix(), name, paths) || c.replace(name+mergePatch.suffix(), name+request.suffix(), paths) || found
-		}
-	}
-}
-
-// neverNull returns a schema without the type null where it is beside another type.
-func neverNull(value any) any {
-	switch v := value.(type) {
-	case []any:
-		out := make([]any, len(v))
-		for i, item := range v {
-			out[i] = neverNull(item)
-		}
-		return out
-	case object:
-		out := object{}
-		for name, member := range v {
-			out[name] = neverNull(member)
-		}
-		if types, _ := v["type"].([]any); len(types) == 2 && types[1] == "null" {
-			out["type"] = types[0]
-		}
-		return out
-	}
-	return value
-}
-
-// replace replaces a component by another one if they are the same.
-func (c *components) replace(name, other string, paths object) bool {
-	if c.done[name] == nil || c.done[other] == nil || !same(c.done[name], c.done[other]) {
-		return false
-	}
-	delete(c.done, name)
-	redirect(c.done, name, other)
-	redirect(paths, name, other)
-	return true
-}
-
-// same reports whether two components differ in their titles alone.
-func same(a, b object) bool {
-	untitled := func(s object) object {
-		s = maps.Clone(s)
-		delete(s, "title")
-		return s
-	}
-	return reflect.DeepEqual(untitled(a), untitled(b))
-}
-
-// redirect makes the references to one component lead to another.
-func redirect(value any, from, to string) {
-	switch v := value.(type) {
-	case []any:
-		for _, item := range v {
-			redirect(item, from, to)
-		}
-	case map[string]object:
-		for _, s := range v {
-			redirect(s, from, to)
-		}
-	case object:
-		if v["$ref"] == "#/components/schemas/"+from {
-			v["$ref"] = "#/components/schemas/" + to
-		}
-		for _, member := range v {
-			redirect(member, from, to)
-		}
-	}
 }
 
 // properties returns the properties of a schema that are in exchanges of one form.

@@ -1,10 +1,7 @@
 package openapi
 
 import (
-	"bytes"
-	_ "embed"
 	"encoding/json"
-	"html/template"
 	"maps"
 	"net/http"
 	"strings"
@@ -13,10 +10,7 @@ import (
 	"marquee/engine/schema"
 )
 
-//go:embed page/home.html
-var homeTemplateText string
-
-var homeTemplate = template.Must(template.New("home").Parse(homeTemplateText))
+var homeTemplate = parsePage("home.html")
 
 // HomePath is the path at which people and programs begin.
 const HomePath = "/"
@@ -69,10 +63,8 @@ func (s *Documents) homeRoute() rest.Route {
 
 // renderHome returns the page for browsers.
 func (s *Documents) renderHome(types *schema.Registry) ([]byte, error) {
-	var b bytes.Buffer
-	err := homeTemplate.Execute(&b, struct {
+	return execute(homeTemplate, struct {
 		Version string
 		Types   []*schema.Type
 	}{s.version, types.Types()})
-	return b.Bytes(), err
 }

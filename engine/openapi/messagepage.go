@@ -1,9 +1,6 @@
 package openapi
 
 import (
-	"bytes"
-	_ "embed"
-	"html/template"
 	"net/http"
 	"slices"
 	"strings"
@@ -17,20 +14,7 @@ import (
 // textPolicy is the policy of pages without scripts.
 const textPolicy = "default-src 'none'; style-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-//go:embed page/messages.html
-var messagesTemplateText string
-
-//go:embed page/message.html
-var messageTemplateText string
-
-//go:embed page/nomessage.html
-var noMessageTemplateText string
-
-var (
-	messagesTemplate  = template.Must(template.New("messages").Parse(messagesTemplateText))
-	messageTemplate   = template.Must(template.New("message").Parse(messageTemplateText))
-	noMessageTemplate = template.Must(template.New("nomessage").Parse(noMessageTemplateText))
-)
+var messagesTemplate, messageTemplate, noMessageTemplate = parsePage("messages.html"), parsePage("message.html"), parsePage("nomessage.html")
 
 // messagePage is what the page of a message shows.
 type messagePage struct {
@@ -86,9 +70,7 @@ func renderMessages(types *schema.Registry) ([]byte, error) {
 			groups = append(groups, group)
 		}
 	}
-	var b bytes.Buffer
-	err := messagesTemplate.Execute(&b, groups)
-	return b.Bytes(), err
+	return execute(messagesTemplate, groups)
 }
 
 // messagesPath is the path of the page that lists all messages.
@@ -110,9 +92,7 @@ func (s *Documents) messageRoutes() []rest.Route {
 				return serveNoMessage(r, code)
 			}
 			return s.serveText(r, rest.MessagePage(code), func(types *schema.Registry) ([]byte, error) {
-				var b bytes.Buffer
-				err := messageTemplate.Execute(&b, newMessagePage(types, d))
-				return b.Bytes(), err
+				return execute(messageTemplate, newMessagePage(types, d))
 			})
 		}},
 	}
@@ -156,11 +136,11 @@ func serveNoMessage(r *rest.Call, code string) error {
 	if !prefersHTML(strings.Join(r.Request().Header.Values("Accept"), ",")) {
 		return message.PathUnknown.Error(nil)
 	}
-	var b bytes.Buffer
-	if err := noMessageTemplate.Execute(&b, code); err != nil {
+	body, err := execute(noMessageTemplate, code)
+	if err != nil {
 		return err
 	}
 	r.Header().Set("Cache-Control", "no-store")
-	r.Send(http.StatusNotFound, pageTypes[".html"], b.Bytes())
+	r.Send(http.StatusNotFound, pageTypes[".html"], body)
 	return nil
 }

@@ -5,11 +5,9 @@
 package openapi
 
 import (
-	"bytes"
 	"cmp"
 	_ "embed"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -48,56 +46,77 @@ type object = map[string]any
 // schema requires none of them.
 type Fragment []byte
 
-// suppliedBy returns the properties of types that fragments list in x-supplied.
-func suppliedBy(fragments []Fragment) (map[string][]string, error) {
-	all := map[string][]string{}
+// part is a decoded Fragment.
+type part struct {
+	whole      object
+	Supplied   map[string][]string `json:"x-supplied"`
+	Codes      map[string][]string `json:"x-write-codes"`
+	Components struct{ Schemas, Parameters map[string]any }
+	Paths      map[string]map[string]json.RawMessage
+}
+
+func decode(fragments []Fragment) ([]part, error) {
+	parts := make([]part, len(fragments))
 	for i, fragment := range fragments {
-		var part struct {
-			Supplied map[string][]string `json:"x-supplied"`
+		err := json.Unmarshal(fragment, &parts[i])
+		if err == nil {
+			err = json.Unmarshal(fragment, &parts[i].whole)
 		}
-		if err := json.Unmarshal(fragment, &part); err != nil {
+		if err != nil {
 			return nil, fmt.Errorf("fragment %d: %w", i, err)
 		}
+	}
+	return parts, nil
+}
+
+// operation is what a document reads of an operation of a fragment before it adds that.
+type operation struct {
+	OperationID string
+	Codes       []string `json:"x-codes"`
+}
+
+func (p *part) operations(yield func(operation) bool) {
+	for _, item := range p.Paths {
+		for _, text := range item {
+			var o operation
+			if json.Unmarshal(text, &o) == nil && !yield(o) { // parameters are no operation
+				return
+			}
+		}
+	}
+}
+
+// suppliedBy returns the properties of types that fragments list in x-supplied.
+func suppliedBy(parts []part) map[string][]string {
+	all := map[string][]string{}
+	for _, part := range parts {
 		for name, properties := range part.Supplied {
 			all[name] = append(all[name], properties...)
 		}
 	}
-	return all, nil
+	return all
 }
 
 // takenBy returns the names of the components of fragments, and those of their
 // operations after a verb that operations of types have. Types must not have them.
-func takenBy(fragments []Fragment) (map[string]bool, error) {
+func takenBy(parts []part) map[string]bool {
 	all := map[string]bool{"Batch": true, "BatchResult": true}
-	for i, fragment := range fragments {
-		var part struct {
-			Components struct{ Schemas, Parameters map[string]any }
-			Paths      map[string]map[string]json.RawMessage
-		}
-		if err := json.Unmarshal(fragment, &part); err != nil {
-			return nil, fmt.Errorf("fragment %d: %w", i, err)
-		}
+	for _, part := range parts {
 		for name := range part.Components.Schemas {
 			all[name] = true
 		}
 		for name := range part.Components.Parameters { // generators make types of them, too
 			all[camel(name)] = true
 		}
-		for _, item := range part.Paths {
-			for _, operation := range item {
-				var named struct{ OperationID string }
-				if json.Unmarshal(operation, &named) != nil {
-					continue // parameters are no operation
-				}
-				for _, verb := range []string{"get", "list", "save", "put", "patch", "erase"} {
-					if name, has := strings.CutPrefix(named.OperationID, verb); has {
-						all[operationOf(name)] = true
-					}
+		for operation := range part.operations {
+			for _, verb := range []string{"get", "list", "save", "put", "patch", "erase"} {
+				if name, has := strings.CutPrefix(operation.OperationID, verb); has {
+					all[operationOf(name)] = true
 				}
 			}
 		}
 	}
-	return all, nil
+	return all
 }
 
 // own documents the routes of every server, and has what the operations of types
@@ -162,12 +181,7 @@ func Build(types *schema.Registry, o Options, fragments ...Fragment) ([]byte, er
 // build leaves out the operations that are not for an audience.
 func build(types *schema.Registry, o Options, who audience, fragments []Fragment) ([]byte, error) {
 	types = types.Served()
-	parts := append([]Fragment{own}, fragments...)
-	taken, err := takenBy(parts)
-	if err != nil {
-		return nil, err
-	}
-	properties, err := suppliedBy(parts)
+	parts, err := decode(append([]Fragment{own}, fragments...))
 	if err != nil {
 		return nil, err
 	}
@@ -175,7 +189,7 @@ func build(types *schema.Registry, o Options, who audience, fragments []Fragment
 	if err != nil {
 		return nil, err
 	}
-	b := &builder{types: types, server: o.Server, who: who, components: newComponents(types, taken), supplied: properties, codes: codes,
+	b := &builder{types: types, server: o.Server, who: who, components: newComponents(types, takenBy(parts)), supplied: suppliedBy(parts), codes: codes,
 		paths: object{}, tags: map[string]object{}, answers: object{}, examples: object{}, refused: map[string]string{}, shown: map[*message.Definition]string{}}
 	b.unlisted = b.ofApplication()
 	b.shareRefusals()
@@ -190,11 +204,8 @@ func build(types *schema.Registry, o Options, who audience, fragments []Fragment
 		"components": object{"schemas": b.schemas(), "responses": b.answers, "examples": b.examples},
 	}
 	var tags []any
-	for i, fragment := range parts {
-		var part object
-		if err := json.Unmarshal(fragment, &part); err != nil {
-			return nil, fmt.Errorf("fragment %d: %w", i, err)
-		}
+	for i := range parts {
+		part := parts[i].whole
 		more, _ := part["tags"].([]any)
 		tags = append(tags, more...)
 		delete(part, "tags")
@@ -214,11 +225,7 @@ func build(types *schema.Registry, o Options, who audience, fragments []Fragment
 	finish(whole, o.All)
 	locate(whole, o.Server)
 	b.prune(whole)
-	var out bytes.Buffer
-	encoder := json.NewEncoder(&out)
-	encoder.SetEscapeHTML(false)
-	err = encoder.Encode(whole)
-	return out.Bytes(), err
+	return encode(whole, "")
 }
 
 func (b *builder) schemas() object {
@@ -271,10 +278,7 @@ func (b *builder) batch(all object) object {
 // refuse adds the responses of refused requests to the operations of a fragment, in the
 // order of their paths and methods: the first one names a response that others share.
 func (b *builder) refuse(fragment object) error {
-	paths, is := fragment["paths"].(object)
-	if !is && fragment["paths"] != nil {
-		return errors.New("paths is not an object")
-	}
+	paths, _ := fragment["paths"].(object)
 	for _, path := range slices.Sorted(maps.Keys(paths)) {
 		methods, _ := paths[path].(object)
 		for _, method := range slices.Sorted(maps.Keys(methods)) {
@@ -354,24 +358,14 @@ func merge(into, from object) {
 func (b *builder) prune(whole object) {
 	all := whole["components"].(object)
 	used := map[string]bool{}
-	var visit func(value any)
-	visit = func(value any) {
-		switch v := value.(type) {
-		case []any:
-			for _, item := range v {
-				visit(item)
-			}
-		case object:
-			if ref, ok := v["$ref"].(string); ok && !used[ref] {
-				used[ref] = true
-				visit(document.Lookup(whole, ref[1:]))
-			}
-			for _, member := range v {
-				visit(member)
-			}
+	var visit func(o object)
+	visit = func(o object) {
+		if ref, ok := o["$ref"].(string); ok && !used[ref] {
+			used[ref] = true
+			eachObject(document.Lookup(whole, ref[1:]), visit)
 		}
 	}
-	visit(whole["paths"])
+	eachObject(whole["paths"], visit)
 	for kind, members := range all {
 		if kind != "securitySchemes" {
 			maps.DeleteFunc(members.(object), func(name string, _ any) bool { return !used["#/components/"+kind+"/"+name] })

@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"embed"
 	"fmt"
+	"html/template"
 	"io"
 	"net/http"
 	"path"
@@ -23,6 +24,17 @@ const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self' 'uns
 
 //go:embed page
 var page embed.FS
+
+// parsePage returns the template of a page without scripts.
+func parsePage(name string) *template.Template {
+	return template.Must(template.ParseFS(page, "page/"+name))
+}
+
+func execute(t *template.Template, of any) ([]byte, error) {
+	var b bytes.Buffer
+	err := t.Execute(&b, of)
+	return b.Bytes(), err
+}
 
 // pageTypes are the media types of the files of the page.
 var pageTypes = map[string]string{".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8"}
@@ -72,11 +84,7 @@ func (s *Documents) pageRoutes() []rest.Route {
 		{Path: "/docs", Methods: read, Public: true, Operation: rest.OperationDocument, ContentSecurityPolicy: pagePolicy, Serve: serve(func(*rest.Call) string { return "index.html" })},
 		{Path: "/docs/{file}", Methods: read, Public: true, Operation: rest.OperationDocument, ContentSecurityPolicy: pagePolicy, Serve: serve(func(r *rest.Call) string { return r.PathValue("file") })},
 		{Path: "/docs/types/{type}", Methods: read, Public: true, Operation: rest.OperationDocument, ContentSecurityPolicy: pagePolicy, Serve: func(r *rest.Call) error {
-			parameters, err := rest.ParseQuery(r.Request().URL.RawQuery)
-			if err != nil {
-				return err
-			}
-			mine, err := mineOf(r, parameters)
+			_, mine, err := asked(r)
 			if err != nil {
 				return err
 			}

@@ -1,7 +1,6 @@
 package openapi
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -10,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"marquee/engine"
 	"marquee/engine/message"
@@ -71,18 +69,11 @@ func (s *Documents) Routes() []rest.Route {
 }
 
 func (s *Documents) serve(r *rest.Call, mediaType string, format func(*made) (content, error)) error {
-	parameters, err := rest.ParseQuery(r.Request().URL.RawQuery)
+	parameters, mine, err := asked(r, "mine", "all")
 	if err != nil {
-		return err
-	}
-	if err := parameters.Only("mine", "all"); err != nil {
 		return err
 	}
 	all, err := parameters.Boolean("all")
-	if err != nil {
-		return err
-	}
-	mine, err := mineOf(r, parameters)
 	if err != nil {
 		return err
 	}
@@ -90,8 +81,7 @@ func (s *Documents) serve(r *rest.Call, mediaType string, format func(*made) (co
 	if err != nil {
 		return err
 	}
-	r.Header().Set("Cache-Control", "no-cache")
-	return r.Content(rest.Content{Type: mediaType, ETag: c.etag, Modified: time.Time{}, Size: int64(len(c.body)), Reader: bytes.NewReader(c.body)})
+	return serveFile(r, mediaType, c)
 }
 
 // document returns the document of the types that an engine serves, with all operations
@@ -144,14 +134,7 @@ func ofType(name string, render func(*schema.Registry, *schema.Type) ([]byte, er
 
 // serveSchema answers with the schema of a type, in the form that is asked for.
 func (s *Documents) serveSchema(r *rest.Call) error {
-	parameters, err := rest.ParseQuery(r.Request().URL.RawQuery)
-	if err != nil {
-		return err
-	}
-	if err := parameters.Only("form", "mine"); err != nil {
-		return err
-	}
-	mine, err := mineOf(r, parameters)
+	parameters, mine, err := asked(r, "form", "mine")
 	if err != nil {
 		return err
 	}
@@ -163,11 +146,11 @@ func (s *Documents) serveSchema(r *rest.Call) error {
 	}
 	name := r.PathValue("type")
 	c, err := s.text(r, "/api/schemas/"+name+"?"+string(form), mine, ofType(name, func(types *schema.Registry, t *schema.Type) ([]byte, error) {
-		supplied, err := suppliedBy(s.fragments)
+		parts, err := decode(s.fragments)
 		if err != nil {
 			return nil, err
 		}
-		return renderSchema(types, t, form, supplied[t.Collection()])
+		return renderSchema(types, t, form, suppliedBy(parts)[t.Collection()])
 	}))
 	if err != nil {
 		return err
@@ -201,14 +184,7 @@ type listed struct {
 // serveSchemas lists the types that the audience knows, each with a digest of its schema as
 // the audience sees it, and the digest and the number of the set.
 func (s *Documents) serveSchemas(r *rest.Call) error {
-	parameters, err := rest.ParseQuery(r.Request().URL.RawQuery)
-	if err != nil {
-		return err
-	}
-	if err := parameters.Only("mine"); err != nil {
-		return err
-	}
-	mine, err := mineOf(r, parameters)
+	parameters, mine, err := asked(r, "mine")
 	if err != nil {
 		return err
 	}

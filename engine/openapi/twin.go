@@ -58,24 +58,13 @@ func locate(whole object, server string) {
 		return
 	}
 	whole["servers"] = []any{object{"url": server}}
-	var visit func(value any)
-	visit = func(value any) {
-		switch v := value.(type) {
-		case []any:
-			for _, item := range v {
-				visit(item)
-			}
-		case object:
-			for _, name := range []string{"url", "tokenUrl", "refreshUrl"} {
-				if at, is := v[name].(string); is && strings.HasPrefix(at, "/") {
-					v[name] = server + at
-				}
-			}
-			for _, member := range v {
-				visit(member)
+	absolute := func(o object) {
+		for _, name := range []string{"url", "tokenUrl", "refreshUrl"} {
+			if at, is := o[name].(string); is && strings.HasPrefix(at, "/") {
+				o[name] = server + at
 			}
 		}
 	}
-	visit(whole["tags"])
-	visit(whole["components"].(object)["securitySchemes"])
+	eachObject(whole["tags"], absolute)
+	eachObject(whole["components"].(object)["securitySchemes"], absolute)
 }

@@ -1,7 +1,6 @@
 package openapi
 
 import (
-	"bytes"
 	_ "embed"
 	"html/template"
 	"maps"
@@ -71,9 +70,7 @@ func renderType(types *schema.Registry, t *schema.Type) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	var b bytes.Buffer
-	err = page.Execute(&b, p)
-	return b.Bytes(), err
+	return execute(page, p)
 }
 
 // known returns a schema as it is written, without the types that its reader does not know.
