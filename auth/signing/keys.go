@@ -5,6 +5,7 @@ package signing
 import (
 	"context"
 	"crypto/ed25519"
+	"crypto/sha256"
 	"errors"
 	"sync"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"marquee/engine/catalog"
+	"marquee/engine/generations"
 	"marquee/engine/query"
 	"marquee/engine/store"
 )
@@ -30,9 +32,10 @@ type Config struct {
 
 // Keys sign access tokens. They are those of the store, whose changes they follow.
 type Keys struct {
-	config   Config
-	parser   *jwt.Parser
-	verified verified
+	config Config
+	parser *jwt.Parser
+	// verified are the tokens that were verified, by their digests.
+	verified generations.Map[[sha256.Size]byte, *verifiedToken]
 	// loading is the place of the one who reads the keys.
 	loading chan struct{}
 
@@ -70,7 +73,7 @@ func Stored(ctx context.Context, s store.Store) (bool, error) {
 
 // Open returns the keys of a store, and creates them if there are none.
 func Open(ctx context.Context, c Config) (*Keys, error) {
-	k := &Keys{config: c, parser: newParser(c.Now), loading: make(chan struct{}, 1)}
+	k := &Keys{config: c, parser: newParser(c.Now), verified: generations.Map[[sha256.Size]byte, *verifiedToken]{Most: maxVerified}, loading: make(chan struct{}, 1)}
 	if c.Sealer == nil {
 		k.set = firstKeys(c.Now())
 		return k, nil

@@ -6,12 +6,10 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
 
-	"marquee/engine/generations"
 	"marquee/engine/message"
 	"marquee/engine/store"
 )
@@ -62,30 +60,12 @@ func newParser(now func() time.Time) *jwt.Parser {
 // maxVerified is the number of verified tokens that are remembered.
 const maxVerified = 10_000
 
-// verified remembers the tokens whose signatures have been verified. Whether a token
-// has expired, or its key, user or session is no longer valid, is decided each time.
-type verified struct {
-	mu     sync.Mutex
-	tokens generations.Map[[sha256.Size]byte, *verifiedToken]
-}
-
+// verifiedToken is a token whose signature has been verified. Whether it has expired, or its
+// key, user or session is no longer valid, is decided each time.
 type verifiedToken struct {
 	claims  Claims
 	expires time.Time
 	key     string
-}
-
-func (v *verified) get(digest [sha256.Size]byte) (*verifiedToken, bool) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.tokens.Get(digest)
-}
-
-func (v *verified) put(digest [sha256.Size]byte, t *verifiedToken) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.tokens.Most = maxVerified
-	v.tokens.Put(digest, t)
 }
 
 var errKey = errors.New("the token names no valid key")
@@ -94,7 +74,7 @@ var errKey = errors.New("the token names no valid key")
 // has not expired. The error is message.TokenInvalid, or of the store.
 func (k *Keys) Verify(ctx context.Context, token string) (Claims, error) {
 	digest := sha256.Sum256([]byte(token))
-	if known, ok := k.verified.get(digest); ok {
+	if known, ok := k.verified.Get(digest); ok {
 		key, err := k.public(ctx, known.key)
 		switch {
 		case err != nil:
@@ -132,6 +112,6 @@ func (k *Keys) Verify(ctx context.Context, token string) (Claims, error) {
 	if c.Session == "" { // a token of a version without sessions is one by itself
 		verified.claims.Session = c.ID
 	}
-	k.verified.put(digest, verified)
+	k.verified.Put(digest, verified)
 	return verified.claims, nil
 }

@@ -50,7 +50,7 @@ const uploadsAtOnce = 4
 
 // New returns rules with default settings.
 func New() *Rules {
-	return &Rules{MaxBytes: DefaultMaxBytes, uploads: make(chan struct{}, uploadsAtOnce), pieces: newPieces(), known: newKnownDeliveries()}
+	return &Rules{MaxBytes: DefaultMaxBytes, uploads: make(chan struct{}, uploadsAtOnce), pieces: newPieces(), known: &knownDeliveries{Most: maxDeliveryBytes, Weigh: (*delivery).weight}}
 }
 
 // Hooks returns the hooks of the type.

@@ -44,7 +44,8 @@ func (a *Rules) deliver(r *rest.Call) error {
 // so that they may come from memory. Whether it has ended is known from the asset, which
 // is then delivered from another path, or not ACTIVE.
 func (a *Rules) find(ctx context.Context, s store.Store, name, file string) (content rest.Content, found bool, err error) {
-	known, of := a.known.get(name), (*delivery)(nil)
+	known, _ := a.known.Get(name)
+	var of *delivery
 	err = s.Read(ctx, func(snapshot store.Snapshot) error {
 		found = false
 		if of = known; of == nil {
@@ -73,8 +74,8 @@ func (a *Rules) find(ctx context.Context, s store.Store, name, file string) (con
 			Reader: &blobReader{ctx: ctx, store: s, pieces: a.pieces, key: key, size: size}}
 		return err
 	})
-	if err == nil && known == nil && of != nil {
-		a.known.put(name, of)
+	if err == nil && known == nil && of != nil && len(of.Files) > 0 { // otherwise, it had ended
+		a.known.Put(name, of)
 	}
 	return content, found, err
 }
