@@ -33,7 +33,7 @@ func Demo(options marquee.DemoOptions) ([]marquee.DemoStep, error) {
 	}
 	roles, _ := options.Types.Type("roles")
 	d := demonstration{options, map[string]any{"@network": options.First.Network, "@user": options.First.UserID, "@role": options.First.RoleID, "@password": options.Password,
-		"@permissions": anyList(roles.BuiltInPermissions())}}
+		"@permissions": document.Array(roles.BuiltInPermissions())}}
 	list, _ := content["steps"].([]any)
 	steps := make([]marquee.DemoStep, len(list))
 	for i, entry := range list {
@@ -111,12 +111,4 @@ func (d demonstration) fill(value any) any {
 		}
 	}
 	return value
-}
-
-func anyList(texts []string) []any {
-	list := make([]any, len(texts))
-	for i, text := range texts {
-		list[i] = text
-	}
-	return list
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"marquee/engine"
+	"marquee/engine/document"
 	"marquee/engine/store"
 	"marquee/engine/walk"
 	"marquee/resources/article/index"
@@ -277,8 +278,9 @@ func findable(r *store.Record) bool { return r.State == "ACTIVE" }
 func entryOf(r *store.Record) entry {
 	s := entry{key: r.Key}
 	if findable(r) {
-		s.article = &index.Article{Network: r.Network, Language: textOf(r, "language"), Title: textOf(r, "title"), Text: textOf(r, "text"),
-			Entry: index.Entry{ID: r.ID, URL: textOf(r, "url"), Site: textOf(r, "site"), EarningsAccount: textOf(r, "earningsAccount"), Version: r.Version}}
+		text := func(name string) string { return document.MemberText(r.Document, name) }
+		s.article = &index.Article{Network: r.Network, Language: text("language"), Title: text("title"), Text: text("text"),
+			Entry: index.Entry{ID: r.ID, URL: text("url"), Site: text("site"), EarningsAccount: text("earningsAccount"), Version: r.Version}}
 	}
 	return s
 }

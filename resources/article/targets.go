@@ -27,12 +27,7 @@ type targets struct{ publishers, sites, groups, countries, urls, domains target 
 func targetsOf(members map[string]any) targets {
 	of := func(key, list string) (t target) {
 		member, _ := members[key].(map[string]any)
-		items, _ := member[list].([]any)
-		for _, item := range items {
-			if name, ok := item.(string); ok {
-				t.names = append(t.names, name)
-			}
-		}
+		t.names = document.Strings(member[list])
 		t.negated, _ = member["negated"].(bool)
 		return t
 	}
@@ -145,11 +140,7 @@ func sitesOf(ctx context.Context, e *engine.Engine, r *engine.Reading, property 
 		return nil, err
 	}
 	for some := range slices.Chunk(ids, maxValues) {
-		values := make([]any, len(some))
-		for i, id := range some {
-			values[i] = id
-		}
-		err := r.Find(ctx, t, query.In{Field: field, Values: values}, func(site *store.Record) error {
+		err := r.Find(ctx, t, query.In{Field: field, Values: document.Array(some)}, func(site *store.Record) error {
 			sites[site.ID] = true
 			return nil
 		})
@@ -168,7 +159,7 @@ func siteHosts(ctx context.Context, e *engine.Engine, r *engine.Reading) (map[st
 		return hosts, nil
 	}
 	err := r.Find(ctx, t, query.All, func(site *store.Record) error {
-		address := textOf(site, "siteUrl")
+		address := document.MemberText(site.Document, "siteUrl")
 		if !strings.Contains(address, "://") {
 			address = "//" + address // without a scheme
 		}
@@ -188,13 +179,4 @@ func countryOf(host string) string {
 		return "GB"
 	}
 	return strings.ToUpper(top)
-}
-
-// textOf returns a string property of a record, or "".
-func textOf(r *store.Record, name string) string {
-	at, _, ok := document.Member(r.Document, 0, name)
-	if !ok || r.Document[at] != '"' {
-		return ""
-	}
-	return document.Text(r.Document, at)
 }

@@ -90,13 +90,9 @@ func hasViews(c *engine.Change) bool {
 // except those that it overrides. It reports whether the creative inherits the
 // values of its slots.
 func inherit(c *engine.Change, library map[string]any) bool {
-	own := map[string]bool{}
-	overridden, _ := c.After["overrideFields"].([]any)
-	for _, name := range overridden {
-		own[text(name)] = true
-	}
+	overridden := document.Strings(c.After["overrideFields"])
 	for name, overridable := range inherited {
-		if overridable && own[name] {
+		if overridable && slices.Contains(overridden, name) {
 			continue
 		}
 		delete(c.After, name)
@@ -104,7 +100,7 @@ func inherit(c *engine.Change, library map[string]any) bool {
 			c.After[name] = document.Clone(value)
 		}
 	}
-	return !own["layoutParameters"]
+	return !slices.Contains(overridden, "layoutParameters")
 }
 
 // dropReason removes the rejectedReason of a creative that is not rejected, even if the

@@ -28,7 +28,7 @@ func deriveAll(ctx context.Context, r *engine.Reading, records []*store.Record, 
 	var order []place
 	by, assetIDs := map[place][]*store.Record{}, map[string][]string{}
 	for _, record := range records {
-		used := place{record.Network, storedLayout(record)}
+		used := place{record.Network, document.MemberText(record.Document, "layout")}
 		if by[used] == nil {
 			order = append(order, used)
 		}
@@ -72,31 +72,14 @@ func deriveAll(ctx context.Context, r *engine.Reading, records []*store.Record, 
 	return nil
 }
 
-// storedLayout returns the id of the layout of a stored creative, or "".
-func storedLayout(record *store.Record) string {
-	start, _, there := document.Member(record.Document, 0, "layout")
-	if !there || record.Document[start] != '"' {
-		return ""
-	}
-	return document.Text(record.Document, start)
-}
-
 // storedAssets returns the ids of the assets in the slots of a stored creative.
-func storedAssets(record *store.Record) []string {
-	var ids []string
-	doc := record.Document
-	i, _, there := document.Member(doc, 0, "assets")
-	if !there || doc[i] != '[' {
-		return nil
-	}
-	for i++; doc[i] != ']'; {
-		end := document.Skip(doc, i)
-		if doc[i] == '"' {
-			ids = append(ids, document.Text(doc, i))
-		}
-		if i = end; doc[i] == ',' {
-			i++
-		}
+func storedAssets(record *store.Record) (ids []string) {
+	if start, end, there := document.Member(record.Document, 0, "assets"); there && record.Document[start] == '[' {
+		document.EachItem(record.Document[start:end], func(item []byte) {
+			if item[0] == '"' {
+				ids = append(ids, document.Text(item, 0))
+			}
+		})
 	}
 	return ids
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"marquee/engine"
+	"marquee/engine/document"
 	"marquee/engine/message"
 	"marquee/resources/asset"
 	"marquee/resources/catalogue"
@@ -103,16 +104,10 @@ func warnOfTypes(c *engine.Change) {
 	constraints, _ := c.After["assetConstraints"].([]any)
 	for i, entry := range constraints {
 		constraint, _ := entry.(map[string]any)
-		types, _ := constraint["mimeTypes"].([]any)
-		var unknown []string
-		for _, value := range types {
-			if name := text(value); name != "" && !slices.Contains(known, name) && len(unknown) < namedTypes {
-				unknown = append(unknown, name)
-			}
-		}
+		unknown := slices.DeleteFunc(document.Strings(constraint["mimeTypes"]), func(name string) bool { return name == "" || slices.Contains(known, name) })
 		if len(unknown) > 0 {
 			at := "/assetConstraints/" + strconv.Itoa(i) + "/mimeTypes"
-			c.Warn(catalogue.WarnLayoutMimeType, at, message.Params{"values": strings.Join(unknown, ", "), "allowed": strings.Join(known, ", ")})
+			c.Warn(catalogue.WarnLayoutMimeType, at, message.Params{"values": strings.Join(unknown[:min(namedTypes, len(unknown))], ", "), "allowed": strings.Join(known, ", ")})
 		}
 	}
 }

@@ -149,11 +149,7 @@ func (v *validation) asset(tag string, constraint map[string]any, id string) {
 		warn(catalogue.WarnAssetInactive, message.Params{})
 	}
 	if allowed, _ := constraint["mimeTypes"].([]any); len(allowed) > 0 && !slices.Contains(allowed, asset.mimeType) {
-		names := make([]string, len(allowed))
-		for i, name := range allowed {
-			names[i] = text(name)
-		}
-		warn(catalogue.WarnAssetType, message.Params{"value": asset.mimeType, "allowed": strings.Join(names, ", ")})
+		warn(catalogue.WarnAssetType, message.Params{"value": asset.mimeType, "allowed": strings.Join(document.Strings(allowed), ", ")})
 	}
 	for _, side := range []struct {
 		property string

@@ -131,9 +131,7 @@ const eventTypes = "customeventtypes"
 // eventType returns the id of the custom event type that a line item pays for, or
 // "". The property is a string, not a reference: the event type need not exist.
 func eventType(c *engine.Change) string {
-	bid, _ := c.After["bidSpecification"].(map[string]any)
-	cpa, _ := bid["cpa"].(map[string]any)
-	return text(cpa["customEventType"])
+	return text(document.ValueAt(c.After, "bidSpecification.cpa.customEventType"))
 }
 
 func text(value any) string {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"marquee/engine"
+	"marquee/engine/document"
 	"marquee/engine/message"
 	"marquee/resources/catalogue"
 )
@@ -67,8 +68,8 @@ func (t target) walk(all []targeted, value any, path []string, at string) []targ
 func texts(items []any) []string {
 	var list []string
 	seen := make(map[string]bool, len(items))
-	for _, item := range items {
-		if id := text(item); id != "" && !seen[id] {
+	for _, id := range document.Strings(items) {
+		if id != "" && !seen[id] {
 			list, seen[id] = append(list, id), true
 		}
 	}
