@@ -81,6 +81,18 @@ func decodeLimits(ctx context.Context) document.Limits {
 	return limits
 }
 
+// typeNamed returns the type that a parameter names, if the caller knows it.
+func (r *Call) typeNamed(name string) (*schema.Type, error) {
+	t, err := r.s.Engine.Type(name)
+	if err == nil {
+		err = mustKnow(r.s.Engine.Access, r.caller, t, name, r.parameters["context"])
+	}
+	if err == nil {
+		r.deprecateNamed(t, name)
+	}
+	return t, err
+}
+
 // mustKnow returns the error for an unknown type if a type, which the request names by some
 // path, does not exist for the caller: in a network, or in any if that is "".
 func mustKnow(access engine.Access, caller *engine.Caller, t *schema.Type, path, network string) error {

@@ -89,7 +89,7 @@ func (r *Call) incoming() (*arrival, error) {
 	if r.in != nil {
 		return r.in, nil
 	}
-	end, ok := r.s.arriving.begin(r.account())
+	end, ok := r.s.arriving.begin(r.account(), mayArrive)
 	if !ok {
 		hangUp(r.c.Writer, r.c.Request)
 		return nil, listen.OverLimit(message.RequestsTooMany)

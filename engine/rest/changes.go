@@ -71,7 +71,7 @@ func listChanges(r *Call) error {
 		return err
 	}
 	if seconds > 0 || streamed(r.Request()) {
-		leave, err := r.s.streams.enter(r.account())
+		leave, err := r.enterStreams()
 		if err != nil {
 			return err
 		}
@@ -135,10 +135,7 @@ func (r *Call) feedTypes(f *read.Feed) error {
 			if name == "" {
 				return message.ParameterInvalid.Error(message.Params{"parameter": "type", "expected": fmt.Sprintf("types, separated by commas; the one in place %d is empty", i+1)})
 			}
-			t, err := r.s.Engine.Type(name)
-			if err == nil {
-				err = mustKnow(r.s.Engine.Access, r.caller, t, name, r.parameters["context"])
-			}
+			t, err := r.typeNamed(name)
 			switch {
 			case err != nil:
 				return err
@@ -149,7 +146,6 @@ func (r *Call) feedTypes(f *read.Feed) error {
 			case !t.Global && f.Network == "":
 				return message.ParameterMissing.Error(message.Params{"parameter": "context"})
 			}
-			r.deprecateNamed(t, name)
 			f.Types = append(f.Types, t)
 		}
 	}

@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -55,39 +54,16 @@ const (
 	retryLeast, retryMost = 1000, 5000
 )
 
-// streams counts the calls that stream or wait.
-type streams struct {
-	mu   sync.Mutex
-	most int
-	open int
-	of   map[string]int
-}
-
-// enter counts a call of an account, until leave is called. An error is of kind TooManyRequests.
-func (s *streams) enter(account string) (leave func(), err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.open >= s.most || s.of[account] >= streamsOfCaller {
+// enterStreams counts the call as one that streams or waits, until leave is called. An error is of
+// kind TooManyRequests.
+func (r *Call) enterStreams() (leave func(), err error) {
+	leave, ok := r.s.streams.begin(r.account(), func(all, own int) bool { return all < r.s.Streams && own < streamsOfCaller })
+	if !ok {
 		refused := message.RequestsTooMany.Error(nil)
 		refused.RetryAfter = streamRetry
 		return nil, refused
 	}
-	s.open++
-	s.of[account]++
-	return func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.open--
-		if s.of[account]--; s.of[account] == 0 {
-			delete(s.of, account)
-		}
-	}, nil
-}
-
-func (s *streams) count() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.open
+	return leave, nil
 }
 
 // End ends the calls that stream or wait, with a position from which their clients continue.

@@ -17,35 +17,44 @@ import (
 // maxArriving is the maximum number of bodies that arrive at once.
 const maxArriving = 512
 
-// arriving counts the bodies that callers are sending. One caller can have half of
+// mayArrive reports whether a caller can send another body: one caller can have half of
 // maxArriving, two callers a third each, and so on.
-type arriving struct {
-	mu      sync.Mutex
-	count   int
-	callers map[string]int
+func mayArrive(all, own int) bool { return own+1 < maxArriving-all }
+
+// tally counts what callers have at present.
+type tally struct {
+	mu  sync.Mutex
+	all int
+	of  map[string]int
 }
 
-// begin counts a body until end is called; ok is false if the caller has reached the
-// limit.
-func (a *arriving) begin(caller string) (end func(), ok bool) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.callers[caller]+1 > maxArriving-a.count-1 {
+// begin counts one more of a caller, until end is called; ok is false unless it is allowed, as
+// there are so many of all callers, and of this one.
+func (t *tally) begin(caller string, allowed func(all, own int) bool) (end func(), ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !allowed(t.all, t.of[caller]) {
 		return nil, false
 	}
-	if a.callers == nil {
-		a.callers = map[string]int{}
+	if t.of == nil {
+		t.of = map[string]int{}
 	}
-	a.count++
-	a.callers[caller]++
+	t.all++
+	t.of[caller]++
 	return sync.OnceFunc(func() {
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		a.count--
-		if a.callers[caller]--; a.callers[caller] == 0 {
-			delete(a.callers, caller)
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.all--
+		if t.of[caller]--; t.of[caller] == 0 {
+			delete(t.of, caller)
 		}
 	}), true
+}
+
+func (t *tally) count() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.all
 }
 
 // leastRate reads a body, and fails if the client sends too slowly.

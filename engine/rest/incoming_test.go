@@ -17,11 +17,11 @@ import (
 )
 
 func TestBodiesOfACallerAreLimited(t *testing.T) {
-	var a arriving
+	var a tally
 	var ends []func()
 	count := func(caller string) (n int) {
 		for {
-			end, ok := a.begin(caller)
+			end, ok := a.begin(caller, mayArrive)
 			if !ok {
 				return n
 			}
@@ -35,8 +35,8 @@ func TestBodiesOfACallerAreLimited(t *testing.T) {
 		end()
 		end()
 	}
-	if a.count != 0 || len(a.callers) != 0 {
-		t.Errorf("%d, %v are left", a.count, a.callers)
+	if a.count() != 0 || len(a.of) != 0 {
+		t.Errorf("%d, %v are left", a.count(), a.of)
 	}
 }
 
@@ -101,7 +101,7 @@ func TestStoppedBodiesAreAnswered(t *testing.T) {
 				if _, err := io.Copy(io.Discard, response); err != nil {
 					t.Error(err)
 				}
-				if s.arriving.count != 0 || s.Spool.Used() != 0 {
+				if s.arriving.count() != 0 || s.Spool.Used() != 0 {
 					t.Error("something is left")
 				}
 			})

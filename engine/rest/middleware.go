@@ -75,20 +75,13 @@ func (s *Server) observe(c *gin.Context) {
 		slog.Float64("waitedMs", milliseconds(n.waitedMemory+time.Duration(n.waitedStore.Load()))),
 		slog.String("client", clientIP(c)),
 	}
-	if n.route != "" {
-		attributes = append(attributes, slog.String("route", n.route))
-	}
-	if n.user != "" {
-		attributes = append(attributes, slog.String("user", n.user))
-	}
-	if n.token != "" {
-		attributes = append(attributes, slog.String("token", n.token))
+	for _, text := range []slog.Attr{slog.String("route", n.route), slog.String("user", n.user), slog.String("token", n.token), slog.String("network", n.network)} {
+		if text.Value.String() != "" {
+			attributes = append(attributes, text)
+		}
 	}
 	if n.anonymous {
 		attributes = append(attributes, slog.Bool("anonymous", true))
-	}
-	if n.network != "" {
-		attributes = append(attributes, slog.String("network", n.network))
 	}
 	if n.objects > 0 {
 		attributes = append(attributes, slog.Int("objects", n.objects))

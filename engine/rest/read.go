@@ -171,13 +171,9 @@ func listHistory(r *Call) error {
 		if name == "" {
 			return message.ParameterInvalid.Error(message.Params{"parameter": "type", "expected": "a type"})
 		}
-		if page.Type, err = r.s.Engine.Type(name); err == nil {
-			err = mustKnow(r.s.Engine.Access, r.caller, page.Type, name, r.parameters["context"])
-		}
-		if err != nil {
+		if page.Type, err = r.typeNamed(name); err != nil {
 			return err
 		}
-		r.deprecateNamed(page.Type, name)
 	}
 	if id, given := r.parameters["id"]; given {
 		if page.Type == nil {

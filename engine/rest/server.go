@@ -102,11 +102,11 @@ type Server struct {
 	work, outboxes, anonymous *budget.Budget
 	proxies                   header.Proxies
 	connections               *listen.Connections
-	arriving                  arriving
 	cors                      *cors.Cors // nil for none
 	limiters                  limiters
-	streams                   streams
-	unready                   unready
+	// arriving counts the bodies that are being sent, and streams the calls that stream or wait.
+	arriving, streams tally
+	unready           unready
 	// ending ends when a listener's server shuts down.
 	ending context.Context
 	end    func()
@@ -167,9 +167,9 @@ func newServer(config Config) (*Server, error) {
 	if config.Memory == 0 {
 		config.Memory = DefaultMemory
 	}
+	config.Streams = cmp.Or(config.Streams, DefaultStreams)
 	forOutboxes := config.Memory / outboxPart
 	s := &Server{Config: config, work: budget.New(config.Memory - forOutboxes), outboxes: budget.New(forOutboxes), anonymous: budget.New((config.Memory - forOutboxes) / anonymousPart)}
-	s.streams = streams{most: cmp.Or(config.Streams, DefaultStreams), of: map[string]int{}}
 	s.ending, s.end = context.WithCancel(context.Background())
 	var err error
 	if s.proxies, err = header.NewProxies(config.TrustedProxies, config.ProxyHeader); err != nil {
@@ -233,6 +233,6 @@ type Stats struct {
 // Stats returns the state of the shared resources.
 func (s *Server) Stats() Stats {
 	return Stats{Work: s.work.Stats(), Outboxes: s.outboxes.Stats(), Spool: s.Spool.Stats(), Connections: s.connections.Stats(), Streams: s.streams.count(),
-		StreamsLimit: s.streams.most, Following: s.Engine != nil && s.Engine.FollowsStore(),
+		StreamsLimit: s.Streams, Following: s.Engine != nil && s.Engine.FollowsStore(),
 		CallerLimited: s.limiters.caller.refusals(), AddressLimited: s.limiters.address.refusals()}
 }
