@@ -9,11 +9,11 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
 	"os"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -264,14 +264,15 @@ func refusalOf(status string, code int, text []byte) error {
 }
 
 // each calls a function with every object of a list, page by page.
-func (o *operator) each(ctx context.Context, path string, parameters url.Values, yield func(json.RawMessage) error) error {
-	parameters = cloned(parameters)
+func each[T any](ctx context.Context, o *operator, path string, parameters url.Values, yield func(T) error) error {
+	all := url.Values{"pageSize": {"1000"}, "count": {"false"}}
+	maps.Copy(all, parameters)
 	for {
 		var page struct {
-			Results []json.RawMessage `json:"results"`
-			Next    string            `json:"nextCursor"`
+			Results []T    `json:"results"`
+			Next    string `json:"nextCursor"`
 		}
-		if err := o.call(ctx, http.MethodGet, path, parameters, nil, &page); err != nil {
+		if err := o.call(ctx, http.MethodGet, path, all, nil, &page); err != nil {
 			return err
 		}
 		for _, object := range page.Results {
@@ -282,16 +283,8 @@ func (o *operator) each(ctx context.Context, path string, parameters url.Values,
 		if page.Next == "" {
 			return nil
 		}
-		parameters.Set("cursor", page.Next)
+		all.Set("cursor", page.Next)
 	}
-}
-
-func cloned(parameters url.Values) url.Values {
-	copied := url.Values{"pageSize": {"1000"}, "count": {"false"}}
-	for name, values := range parameters {
-		copied[name] = slices.Clone(values)
-	}
-	return copied
 }
 
 // as runs a function with an operator.
@@ -306,28 +299,17 @@ func (f *storeFlags) as(ctx context.Context, do func(*operator) error) error {
 // list prints the objects of a list, each as a line of JSON or as a row of a table.
 func list[T any](ctx context.Context, o *operator, path string, parameters url.Values, asJSON bool, titles []string, row func(T) []string) error {
 	if asJSON {
-		return o.each(ctx, path, parameters, terminal.PrintLine)
+		return each(ctx, o, path, parameters, terminal.PrintLine)
 	}
 	table := terminal.NewTable(titles...)
-	err := o.each(ctx, path, parameters, decoded(func(object T) error {
+	err := each(ctx, o, path, parameters, func(object T) error {
 		table.Row(row(object)...)
 		return nil
-	}))
+	})
 	if err != nil {
 		return err
 	}
 	return table.End()
-}
-
-// decoded returns a function that decodes an object of a list and passes it to visit.
-func decoded[T any](visit func(T) error) func(json.RawMessage) error {
-	return func(text json.RawMessage) error {
-		var object T
-		if err := json.Unmarshal(text, &object); err != nil {
-			return err
-		}
-		return visit(object)
-	}
 }
 
 // serveOperator serves the commands of the operator on a socket beside the database

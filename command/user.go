@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -143,27 +144,17 @@ func (c *userAddCommand) roles(ctx context.Context, o *operator) (map[string]any
 
 // network returns the id of a network: the given one, or else the only one.
 func (o *operator) network(ctx context.Context, given string) (string, error) {
-	if given != "" {
-		err := o.call(ctx, http.MethodGet, "/api/v1/networks/"+url.PathEscape(given), url.Values{"fields": {"id"}}, nil, nil)
-		if isMissing(err) {
-			return "", fmt.Errorf("there is no network %q", given)
-		}
-		return given, err
-	}
-	var ids []string
-	err := o.each(ctx, "/api/v1/networks", url.Values{"fields": {"id"}, "includeHidden": {"true"}}, decoded(func(network reference) error {
-		ids = append(ids, network.ID)
-		return nil
-	}))
-	switch {
+	switch ids, err := o.networks(ctx, given); {
 	case err != nil:
 		return "", err
-	case len(ids) == 0:
-		return "", fmt.Errorf("there is no network")
+	case len(ids) == 1:
+		return ids[0], nil
 	case len(ids) > 1:
 		return "", exit.Usagef("there are several networks: name one with --network")
+	case given != "":
+		return "", fmt.Errorf("there is no network %q", given)
 	}
-	return ids[0], nil
+	return "", errors.New("there is no network")
 }
 
 // role returns the id of a role of a network, which is given by its id or its name.
@@ -179,12 +170,12 @@ func (o *operator) role(ctx context.Context, network, name string) (string, erro
 	var ids []string
 	within.Set("fields", "id,name")
 	within.Set("includeHidden", "true")
-	err = o.each(ctx, "/api/v1/roles", within, decoded(func(role reference) error {
+	err = each(ctx, o, "/api/v1/roles", within, func(role reference) error {
 		if role.Name == name {
 			ids = append(ids, role.ID)
 		}
 		return nil
-	}))
+	})
 	switch {
 	case err != nil:
 		return "", err
@@ -329,10 +320,10 @@ func (c *userLogoutCommand) Run(ctx context.Context) error {
 			return err
 		}
 		var n int64
-		err := o.each(ctx, "/api/v1/users", url.Values{"fields": {"id"}, "includeHidden": {"true"}}, decoded(func(user reference) error {
+		err := each(ctx, o, "/api/v1/users", url.Values{"fields": {"id"}, "includeHidden": {"true"}}, func(user reference) error {
 			n++
 			return logout(user.ID)
-		}))
+		})
 		if err == nil {
 			fmt.Printf("Ended all sessions of %s.\n", progress.Counted(n, "user"))
 		}
