@@ -88,16 +88,16 @@ func (t *Attempt) Read(ctx context.Context, r store.Snapshot, user string) (hash
 	if user == "" {
 		user = nobody
 	}
+	now, window := t.attempts.now(), t.attempts.limits.Window
+	found, _, err := readCounts(ctx, r, now, window, t.name, t.place, t.own)
+	if err != nil {
+		return "", 0, err
+	}
 	if hash, revision, err = Stored(ctx, r, user); err != nil {
 		return "", 0, err
 	}
 	var known addressDocument
 	if _, err := store.ReadOne(ctx, r, addressCollection, store.Key{ID: user}, &known); err != nil {
-		return "", 0, err
-	}
-	now, window := t.attempts.now(), t.attempts.limits.Window
-	found, _, err := readCounts(ctx, r, now, window, t.name, t.place, t.own)
-	if err != nil {
 		return "", 0, err
 	}
 	day, isKnown := known.Addresses[t.address]

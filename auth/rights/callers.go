@@ -63,12 +63,15 @@ func (c *Callers) Stats() cache.Stats { return c.members.Stats() }
 func (c *Callers) Find(ctx context.Context, id string) (*Member, error) {
 	return c.members.Find(ctx, id, func(s store.Snapshot) (*Member, bool, error) {
 		m, err := ReadMember(ctx, s, id, c.builtIn)
+		if err == nil && m != nil {
+			err = addTeams(ctx, s, m.Caller)
+		}
 		return m, m != nil, err
 	})
 }
 
-// ReadMember reads the ACTIVE user with an id, and returns nil if there is none. BuiltIn are the
-// built-in permissions, as in NewCallers.
+// ReadMember reads the ACTIVE user with an id, without the user's teams, and returns nil if there
+// is none. BuiltIn are the built-in permissions, as in NewCallers.
 func ReadMember(ctx context.Context, s store.Snapshot, id string, builtIn []string) (*Member, error) {
 	var user userDocument
 	record, err := store.ReadOne(ctx, s, "users", store.Key{ID: id}, &user)
@@ -86,5 +89,8 @@ func ReadMember(ctx context.Context, s store.Snapshot, id string, builtIn []stri
 func ReadRole(ctx context.Context, s store.Snapshot, caller *engine.Caller, network, role string, builtIn []string) error {
 	user := &userDocument{}
 	user.UserRoles.RolesByNetwork = []networkRoles{{Network: network, Roles: []userRole{{Role: role}}}}
-	return grantTo(ctx, s, caller, user, builtIn)
+	if err := grantTo(ctx, s, caller, user, builtIn); err != nil {
+		return err
+	}
+	return addTeams(ctx, s, caller)
 }

@@ -33,8 +33,8 @@ const (
 // many objects.
 const rolesAtOnce = 20
 
-// grantTo gives a caller the rights of a user's roles. Roles that are not ACTIVE, and
-// roles in networks that are not, grant nothing, except that the managers of such a
+// grantTo gives a caller the rights of a user's roles, without teams. Roles that are not ACTIVE,
+// and roles in networks that are not, grant nothing, except that the managers of such a
 // network can make it ACTIVE again.
 func grantTo(ctx context.Context, s store.Snapshot, caller *engine.Caller, user *userDocument, builtIn []string) error {
 	caller.Grants, caller.Dormant = map[string]engine.Grant{}, map[string]bool{}
@@ -56,7 +56,7 @@ func grantTo(ctx context.Context, s store.Snapshot, caller *engine.Caller, user 
 	if err != nil {
 		return err
 	}
-	err = readRoles(ctx, s, roles, func(network string, role roleDocument) {
+	return readRoles(ctx, s, roles, func(network string, role roleDocument) {
 		role.Permissions = granted(role.Scope, role.Permissions, builtIn)
 		if active[network] {
 			caller.Grants[network] = withRole(caller.Grants[network], role)
@@ -64,20 +64,6 @@ func grantTo(ctx context.Context, s store.Snapshot, caller *engine.Caller, user 
 			caller.Dormant[network] = true
 		}
 	})
-	if err != nil {
-		return err
-	}
-	for _, network := range slices.Sorted(maps.Keys(caller.Grants)) {
-		grant := caller.Grants[network]
-		if !grant.Team {
-			continue
-		}
-		if err := withTeams(ctx, s, caller.User, network, &grant); err != nil {
-			return err
-		}
-		caller.Grants[network] = grant
-	}
-	return nil
 }
 
 // withRole adds a role to a grant. Of what the roles name, the first maxBound objects of
@@ -157,20 +143,32 @@ func bounded(named map[string][]string, others []engine.TeamRole) map[string][]s
 	return kept
 }
 
-// withTeams adds the ACTIVE teams of a user in a network to a grant, and what they name.
-func withTeams(ctx context.Context, s store.Snapshot, user, network string, grant *engine.Grant) error {
-	q := query.Query{Collection: "teams", Network: network, Order: store.OldestFirst,
-		Where: query.And{query.Compare{Field: byMember, Op: query.Equal, Value: user}, isActive}}
-	grant.Bound = map[string][]string{}
-	return store.FindAll(ctx, s, q, maxTeams, func(r *store.Record) error {
-		grant.Teams = append(grant.Teams, r.ID)
-		bound, err := boundBy(r.Document)
-		for property, ids := range bound {
-			room := max(0, maxBound-len(grant.Bound[property]))
-			grant.Bound[property] = append(grant.Bound[property], ids[:min(len(ids), room)]...)
+// addTeams adds the ACTIVE teams of a caller to the grants with roles of scope TEAM, and what
+// these teams name.
+func addTeams(ctx context.Context, s store.Snapshot, caller *engine.Caller) error {
+	for _, network := range slices.Sorted(maps.Keys(caller.Grants)) {
+		grant := caller.Grants[network]
+		if !grant.Team {
+			continue
 		}
-		return err
-	})
+		q := query.Query{Collection: "teams", Network: network, Order: store.OldestFirst,
+			Where: query.And{query.Compare{Field: byMember, Op: query.Equal, Value: caller.User}, isActive}}
+		grant.Bound = map[string][]string{}
+		err := store.FindAll(ctx, s, q, maxTeams, func(r *store.Record) error {
+			grant.Teams = append(grant.Teams, r.ID)
+			bound, err := boundBy(r.Document)
+			for property, ids := range bound {
+				room := max(0, maxBound-len(grant.Bound[property]))
+				grant.Bound[property] = append(grant.Bound[property], ids[:min(len(ids), room)]...)
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		caller.Grants[network] = grant
+	}
+	return nil
 }
 
 // boundBy returns the lists of a stored role or team that may name objects, by property.

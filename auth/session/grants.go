@@ -59,12 +59,9 @@ func (g *grant) refreshed(now time.Time) error {
 	return nil
 }
 
-// put stores a new refresh token, of which it has the hash, and which expires after a
-// lifetime.
-func (g grant) put(ctx context.Context, tx store.Tx, hash string, now time.Time, lifetime time.Duration) error {
-	now = now.UTC().Truncate(time.Millisecond)
-	g.Expires = now.Add(lifetime)
-	return store.PutInternal(ctx, tx, refreshCollection, store.Record{Key: store.Key{ID: hash}}, "ACTIVE", g, now)
+// expiry returns when a refresh token expires that is issued now, as precisely as times are stored.
+func (s *Service) expiry() time.Time {
+	return s.now().UTC().Truncate(time.Millisecond).Add(s.config.Refresh)
 }
 
 // check returns message.InvalidGrant unless the user is active, has the password of the

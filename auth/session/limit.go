@@ -63,8 +63,23 @@ func addSession(ctx context.Context, tx store.Tx, g grant, token string, limit i
 		sessions.Credential, sessions.Epoch, sessions.Live = g.Credential, g.Epoch, nil
 	}
 	if len(sessions.Live) >= limit {
-		if ended, err = sessions.makeRoom(ctx, tx, limit, now); err != nil {
+		keys, gone := make([]store.Key, len(sessions.Live)), map[string]bool{}
+		for i, session := range sessions.Live {
+			keys[i] = store.Key{ID: session.ID}
+		}
+		err := tx.Get(ctx, sessionCollection, keys, func(r *store.Record) error {
+			gone[r.ID] = true
+			return nil
+		})
+		if err != nil {
 			return 0, false, err
+		}
+		for _, session := range sessions.makeRoom(limit, gone) {
+			end := store.Record{Key: store.Key{ID: session.ID}}
+			if err := store.PutInternal(ctx, tx, sessionCollection, end, "INACTIVE", struct{}{}, now); err != nil {
+				return 0, false, err
+			}
+			ended++
 		}
 	}
 	sessions.Live = append(sessions.Live, userSession{g.Session, token})
@@ -75,32 +90,15 @@ func addSession(ctx context.Context, tx store.Tx, g grant, token string, limit i
 }
 
 // makeRoom leaves fewer than limit sessions in Live. The others are in Forgetting: those
-// that were revoked, and the oldest of the rest, which end, and whose number it returns.
-func (u *userSessions) makeRoom(ctx context.Context, tx store.Tx, limit int, now time.Time) (ends int, err error) {
-	keys := make([]store.Key, len(u.Live))
-	for i, session := range u.Live {
-		keys[i] = store.Key{ID: session.ID}
-	}
-	ended := map[string]bool{}
-	err = tx.Get(ctx, sessionCollection, keys, func(r *store.Record) error {
-		ended[r.ID] = true
-		return nil
-	})
-	if err != nil {
-		return 0, err
-	}
-	ends = max(0, len(u.Live)-len(ended)-limit+1)
-	more := ends
+// that are gone, as they were revoked, and the oldest of the rest, which it returns.
+func (u *userSessions) makeRoom(limit int, gone map[string]bool) (ends []userSession) {
+	excess := len(u.Live) - len(gone) - limit + 1
 	var live []userSession
 	for _, session := range u.Live {
 		switch {
-		case ended[session.ID]:
-		case more > 0:
-			more--
-			end := store.Record{Key: store.Key{ID: session.ID}}
-			if err := store.PutInternal(ctx, tx, sessionCollection, end, "INACTIVE", struct{}{}, now); err != nil {
-				return 0, err
-			}
+		case gone[session.ID]:
+		case len(ends) < excess:
+			ends = append(ends, session)
 		default:
 			live = append(live, session)
 			continue
@@ -108,7 +106,7 @@ func (u *userSessions) makeRoom(ctx context.Context, tx store.Tx, limit int, now
 		u.Forgetting = append(u.Forgetting, session)
 	}
 	u.Live = live
-	return ends, nil
+	return ends
 }
 
 // forgetEnded deletes the refresh tokens of a user's sessions that have ended. What

@@ -100,7 +100,8 @@ func (s *Service) rotate(ctx context.Context, tx store.Tx, key store.Key, succes
 		if err := store.PutInternal(ctx, tx, refreshCollection, used, "INACTIVE", stored, s.now()); err != nil {
 			return false, err
 		}
-		return false, g.put(ctx, tx, successor, s.now(), s.config.Refresh)
+		g.Expires = s.expiry()
+		return false, store.PutInternal(ctx, tx, refreshCollection, store.Record{Key: store.Key{ID: successor}}, "ACTIVE", g, s.now())
 	}
 	if s.late(used) {
 		return true, nil

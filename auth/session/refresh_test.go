@@ -62,7 +62,10 @@ func TestRefreshesAreBounded(t *testing.T) {
 	service := serviceWithUser(t, func() time.Time { return now })
 	put := func(token string, g grant) {
 		t.Helper()
-		err := service.store.Write(t.Context(), func(tx store.Tx) error { return g.put(t.Context(), tx, hash(token), now, service.config.Refresh) })
+		err := service.store.Write(t.Context(), func(tx store.Tx) error {
+			g.Expires = service.expiry()
+			return store.PutInternal(t.Context(), tx, refreshCollection, store.Record{Key: store.Key{ID: hash(token)}}, "ACTIVE", g, now)
+		})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -30,13 +30,13 @@ func (s *Service) SignIn(ctx context.Context, address, username, secret, network
 // compare begins a session if the password is the user's.
 func (s *Service) compare(ctx context.Context, attempt *password.Attempt, username, secret, network string) (*Tokens, error) {
 	g, hash := grant{Session: store.NewID()}, ""
-	err := s.store.Read(store.Latest(ctx), func(r store.Snapshot) (err error) {
+	read := func(r store.Snapshot) (err error) {
 		if g.User, err = rights.UserNamed(ctx, r, username); err == nil {
 			hash, g.Credential, err = attempt.Read(ctx, r, g.User)
 		}
 		return err
-	})
-	if err != nil {
+	}
+	if err := s.store.Read(store.Latest(ctx), read); err != nil {
 		return nil, err
 	}
 	right, err := password.Check(ctx, attempt.From, secret, hash)
@@ -77,7 +77,8 @@ func (s *Service) begin(ctx context.Context, a *password.Attempt, g grant, netwo
 		if err := a.Succeed(ctx, tx, g.User); err != nil {
 			return err
 		}
-		if err := g.put(ctx, tx, digest, s.now(), s.config.Refresh); err != nil {
+		g.Expires = s.expiry()
+		if err := store.PutInternal(ctx, tx, refreshCollection, store.Record{Key: store.Key{ID: digest}}, "ACTIVE", g, s.now()); err != nil {
 			return err
 		}
 		tokens.Ended, forget, err = addSession(ctx, tx, g, digest, s.config.Max, s.now())
