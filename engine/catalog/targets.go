@@ -103,15 +103,19 @@ func Missing(ctx context.Context, s store.Snapshot, referred []Referred) (missin
 	for _, r := range referred {
 		ids[r.Place] = append(ids[r.Place], r.ID)
 	}
-	there := map[Referred]bool{}
+	var queries []store.LabelQuery
 	for place, some := range ids {
 		slices.Sort(some)
-		found, err := s.Versions(ctx, place.Collection, store.KeysIn(place.Network, slices.Compact(some)))
-		if err != nil {
-			return nil, err
-		}
+		queries = append(queries, store.LabelQuery{Collection: place.Collection, Keys: store.KeysIn(place.Network, slices.Compact(some))})
+	}
+	results, err := s.Labels(ctx, queries...)
+	if err != nil {
+		return nil, err
+	}
+	there := map[Referred]bool{}
+	for i, found := range results {
 		for key := range found {
-			there[Referred{place, key.ID}] = true
+			there[Referred{store.Place{Collection: queries[i].Collection, Network: key.Network}, key.ID}] = true
 		}
 	}
 	for _, r := range referred {

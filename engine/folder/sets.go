@@ -72,8 +72,7 @@ func Known(ctx context.Context, s store.Store) (Sets, error) {
 		return Sets{}, err
 	}
 	sets, err := readSets(ctx, s)
-	own := isOwn(s)
-	sets.settle(now, func(r Server) bool { return !own && now.Sub(r.Seen) > goneAfter })
+	sets.settle(now, func(r Server) bool { return !s.Serial() && now.Sub(r.Seen) > goneAfter })
 	return sets, err
 }
 
@@ -84,12 +83,6 @@ func readSets(ctx context.Context, s store.Store) (sets Sets, err error) {
 		return err
 	})
 	return sets, err
-}
-
-// isOwn reports whether a store belongs to one process, which need not show that it runs.
-func isOwn(s store.Store) bool {
-	_, own := s.Revision(setCollection)
-	return own
 }
 
 // settle forgets servers that are gone, and notes since when the others differ.
@@ -149,7 +142,7 @@ type sighting struct{ seen, at time.Time }
 // NewRegister returns the register of a server with a name, of which nothing is noted before
 // Keep.
 func NewRegister(s store.Store, name string) *Register {
-	r := &Register{store: s, own: isOwn(s)}
+	r := &Register{store: s, own: s.Serial()}
 	r.noted.Store(&Server{ID: store.NewID(), Name: name})
 	return r
 }

@@ -17,7 +17,7 @@ import (
 // shared is a store that other processes use, too.
 type shared struct{ store.Store }
 
-func (shared) Revision(...string) (string, bool) { return "", false }
+func (shared) Serial() bool { return false }
 
 func openShared(t *testing.T) store.Store {
 	t.Helper()

@@ -86,7 +86,7 @@ func (m *Migrator) turn(ctx context.Context, part func(context.Context, *lease) 
 	if err != nil && !errors.Is(err, errLeaseLost) {
 		return err
 	}
-	if _, own := m.Store.Revision(catalog.TypeCollection); !own && !walk.Sleep(ctx, 2*leasePoll) {
+	if !m.Store.Serial() && !walk.Sleep(ctx, 2*leasePoll) {
 		return ctx.Err()
 	}
 	return nil

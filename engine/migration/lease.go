@@ -40,7 +40,7 @@ type leaseNote struct {
 // withLease calls fn while no other server holds the lease. The context of fn ends
 // when the lease is lost.
 func (m *Migrator) withLease(ctx context.Context, fn func(context.Context, *lease) error) error {
-	if _, own := m.Store.Revision(catalog.TypeCollection); own {
+	if m.Store.Serial() {
 		return fn(ctx, nil)
 	}
 	l := &lease{m: m, owner: store.NewID()}

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"slices"
 
 	"marquee/engine/query"
@@ -18,7 +19,8 @@ func KeysIn(network string, ids []string) []Key {
 	return keys
 }
 
-// LabelQuery asks for the text of a top-level property of the records of keys.
+// LabelQuery asks for the text of a top-level property of the records of keys, or with ""
+// for nothing of them.
 type LabelQuery struct {
 	Collection, Property string
 	Keys                 []Key
@@ -27,6 +29,15 @@ type LabelQuery struct {
 	// Find, unless it is nil, takes the place of Collection, Keys and Where: it asks for
 	// the records that a query without a position finds.
 	Find *query.Query
+}
+
+// Existing returns a map that has those of some keys whose records exist.
+func Existing(ctx context.Context, s Snapshot, collection string, keys []Key) (map[Key]string, error) {
+	found, err := s.Labels(ctx, LabelQuery{Collection: collection, Keys: keys})
+	if err != nil {
+		return nil, err
+	}
+	return found[0], nil
 }
 
 // Lookup names records of a collection.

@@ -20,11 +20,6 @@ func (r Refusing) Get(context.Context, string, []Key, func(*Record) error) error
 	return r.Refuse()
 }
 
-// Versions implements Tx.
-func (r Refusing) Versions(context.Context, string, []Key) (map[Key]int64, error) {
-	return nil, r.Refuse()
-}
-
 // Labels implements Tx.
 func (r Refusing) Labels(context.Context, ...LabelQuery) ([]map[Key]string, error) {
 	return nil, r.Refuse()

@@ -48,8 +48,8 @@ type Store interface {
 	// when retries are exhausted, CodeTooLarge, CodeUncertain.
 	Write(ctx context.Context, fn func(Tx) error) error
 
-	// Serial reports whether writes run one at a time, so that all others wait
-	// while fn runs.
+	// Serial reports whether the store belongs to one process, in which writes run
+	// one at a time, so that all others wait while fn runs.
 	Serial() bool
 
 	// Forget drops all terms with the keys, and all claims of the properties,
@@ -68,18 +68,12 @@ type Store interface {
 	// has ended, in all processes.
 	Settle(ctx context.Context, at time.Time) error
 
-	// Revision returns a value that changes whenever one of the collections
-	// changes, in any process; ok is false when the store would need a read to
-	// know. The results of reads that began after the call stay valid while the
-	// value is the same.
-	Revision(collections ...string) (revision string, ok bool)
-
-	// Recent is Revision for readers that may be late by Freshness: the value
-	// changes before a Write of this process returns, and within Freshness
+	// Recent returns a value that changes whenever one of the collections
+	// changes: before a Write of this process returns, and within Freshness
 	// after a Write of another process has returned; ok is false when the
 	// store cannot guarantee that at present. It does not wait, and ok may be
-	// false for the first calls. Results that are kept by the value must come
-	// from a Read with Effort.Latest.
+	// false for the first calls. The results of reads with Effort.Latest that
+	// began after the call stay valid while the value is the same.
 	Recent(collections ...string) (revision string, ok bool)
 
 	// Changes returns at most limit changes after a position in commit order,
@@ -134,13 +128,10 @@ type Snapshot interface {
 	// is yielded once or twice.
 	Get(ctx context.Context, collection string, keys []Key, yield func(*Record) error) error
 
-	// Versions returns the versions of the keys that exist, without reading
-	// their documents.
-	Versions(ctx context.Context, collection string, keys []Key) (map[Key]int64, error)
-
 	// Labels returns the results of queries in their order: the text of the
 	// property for the records that exist and meet the condition, "" where it is
-	// absent. A store for which a round trip takes long reads them together.
+	// absent. It does not read their documents if there is neither a property nor a
+	// condition. A store for which a round trip takes long reads them together.
 	Labels(ctx context.Context, queries ...LabelQuery) ([]map[Key]string, error)
 
 	// Lacking returns, of the terms of entries, those that the records do not

@@ -17,7 +17,7 @@ import (
 func (e *Writer) WriteAmended(ctx context.Context, name, network string, keys func() []store.Key) error {
 	return e.rewrite(ctx, name, network, func(w *Writing, t *schema.Type) error {
 		some := keys()
-		there, err := w.tx.Versions(ctx, name, some)
+		there, err := store.Existing(ctx, w.tx, name, some)
 		for _, key := range some {
 			if _, still := there[key]; still {
 				w.Upsert(t, network, key.ID, nil).SetCause(message.CauseSchema, message.Params{"type": t.Name})

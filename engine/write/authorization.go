@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"strconv"
+	"strings"
 
 	"marquee/engine/access"
 	"marquee/engine/message"
@@ -27,7 +28,11 @@ func (e *Writer) authorizeEarly(ctx context.Context, caller *access.Caller, chan
 	return e.Store.Read(ctx, func(s store.Snapshot) error {
 		versions := map[objectKey]int64{}
 		for _, some := range byType(changes, (*Change).mayExist) {
-			found, err := s.Versions(ctx, some[0].Type.Name, keysOf(some))
+			found := map[store.Key]int64{}
+			err := s.Get(ctx, some[0].Type.Name, keysOf(some), func(r *store.Record) error {
+				found[store.Key{Network: strings.Clone(r.Network), ID: strings.Clone(r.ID)}] = r.Version
+				return nil
+			})
 			if err != nil {
 				return err
 			}

@@ -67,7 +67,7 @@ func (e *Writer) eraseRemoved(ctx context.Context, caller *access.Caller, r Remo
 		}
 		kept := removed[key]
 		if kept == nil {
-			there, err := tx.Versions(ctx, t.Name, []store.Key{key})
+			there, err := store.Existing(ctx, tx, t.Name, []store.Key{key})
 			if created = len(there) > 0 && query.IsAll(visible); err != nil {
 				return err
 			}

@@ -126,8 +126,8 @@ func (a *names) Add(ctx context.Context, s store.Snapshot, objects written.Objec
 		a.names = append(a.names, o.Label)
 		keys = append(keys, o.Record.Key)
 	}
-	versions, err := s.Versions(ctx, "wards", keys)
-	if err == nil && len(versions) != len(keys) {
+	there, err := store.Existing(ctx, s, "wards", keys)
+	if err == nil && len(there) != len(keys) {
 		err = errors.New("the snapshot does not have the objects that were added")
 	}
 	return err

@@ -207,7 +207,7 @@ func TestReferenceBeforeLocks(t *testing.T) {
 	removed := func(tx store.Tx) error { return e.LockRemoval(ctx, tx, target) }
 	runs := 0
 	err := e.Store.Write(ctx, func(tx store.Tx) error {
-		if _, err := tx.Versions(ctx, target.Collection, []store.Key{{Network: target.Network, ID: target.ID}}); err != nil {
+		if _, err := store.Existing(ctx, tx, target.Collection, []store.Key{{Network: target.Network, ID: target.ID}}); err != nil {
 			return err
 		}
 		if runs++; runs == 1 {

@@ -36,8 +36,8 @@ type hindered struct {
 	lag atomic.Int64
 }
 
-// Revision makes each search read the changes.
-func (h *hindered) Revision(...string) (string, bool) { return "", false }
+// Recent makes each search read the changes.
+func (h *hindered) Recent(...string) (string, bool) { return "", false }
 
 func (h *hindered) fault() error {
 	for {

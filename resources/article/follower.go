@@ -184,7 +184,10 @@ func (f *follower) read(ctx context.Context, moveOn bool) error {
 	if articles == nil {
 		return errNotReady
 	}
-	revision, known := f.e.Store.Revision(Name)
+	revision, known := "", f.e.Store.Serial()
+	if known { // otherwise, Recent may be late
+		revision, known = f.e.Store.Recent(Name)
+	}
 	if known && revision == f.revision && !moveOn {
 		return nil
 	}

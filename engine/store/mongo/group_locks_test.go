@@ -13,14 +13,14 @@ import (
 // creates its own.
 func (g *grouped) locking(i int, shared store.Key, first func() error) func() error {
 	return g.call(numbered(i), func(ctx context.Context, tx store.Tx) error {
-		there, err := tx.Versions(ctx, faultThings, []store.Key{shared})
+		there, err := store.Existing(ctx, tx, faultThings, []store.Key{shared})
 		if err != nil {
 			return err
 		}
 		if err := first(); err != nil {
 			return err
 		}
-		if there[shared] == 0 {
+		if _, exists := there[shared]; !exists {
 			err = tx.Put(ctx, faultThings, []store.Write{{Record: faultRecord(shared, 1)}})
 		} else {
 			err = tx.Lock(ctx, faultThings, []store.Key{shared})
@@ -81,7 +81,7 @@ func TestCallsMeetConflicts(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 			defer cancel()
 			err := g.callIn(ctx, numbered(0), func(ctx context.Context, tx store.Tx) error {
-				if _, err := tx.Versions(ctx, faultThings, []store.Key{hotKey}); err != nil { // which takes the snapshot
+				if _, err := store.Existing(ctx, tx, faultThings, []store.Key{hotKey}); err != nil { // which takes the snapshot
 					return err
 				}
 				if err := disturb(); err != nil {

@@ -151,18 +151,6 @@ func (tx *memberTx) ReadAhead(yield func(collection string, r *store.Record) err
 	return tx.read(tx.snapshot.ctx, func(_ context.Context, t *transaction) error { return t.ahead.each(tx.announced, yield) })
 }
 
-// Versions implements store.Snapshot.
-func (tx *memberTx) Versions(ctx context.Context, collection string, keys []store.Key) (versions map[store.Key]int64, err error) {
-	if err := tx.uses(collection, keys); err != nil {
-		return nil, err
-	}
-	err = tx.read(ctx, func(ctx context.Context, t *transaction) error {
-		versions, err = t.Versions(ctx, collection, keys)
-		return err
-	})
-	return versions, err
-}
-
 // Labels implements store.Snapshot.
 func (tx *memberTx) Labels(ctx context.Context, queries ...store.LabelQuery) (labels []map[store.Key]string, err error) {
 	for _, q := range queries {

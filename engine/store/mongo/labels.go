@@ -24,7 +24,7 @@ type labelPart struct {
 	collection, network string
 	plan.Find
 	most     int    // records
-	property string // as it is stored
+	property string // as it is stored, or ""
 }
 
 // Labels implements store.Snapshot. The queries are sent together, as a round trip takes
@@ -50,7 +50,7 @@ func (v *view) Labels(ctx context.Context, queries ...store.LabelQuery) ([]map[s
 			if q.Where != nil {
 				filter = append(filter, bson.E{Key: "$and", Value: bson.A{plan.Condition(network, q.Where)}})
 			}
-			parts = append(parts, labelPart{i, q.Collection, network, plan.Find{Filter: filter, Hint: plan.IndexID}, len(ids), record.Name(q.Property)})
+			parts = append(parts, labelPart{i, q.Collection, network, plan.Find{Filter: filter, Hint: plan.IndexID}, len(ids), storedName(q.Property)})
 		}
 	}
 	atOnce := maxUnion
@@ -73,7 +73,7 @@ func (v *view) Labels(ctx context.Context, queries ...store.LabelQuery) ([]map[s
 func (v *view) foundPart(ctx context.Context, i int, q store.LabelQuery) (labelPart, error) {
 	c := plan.Compile(*q.Find)
 	hint, err := v.chooseIndex(ctx, c, false)
-	return labelPart{i, q.Find.Collection, q.Find.Network, c.Find(plan.Segment{}, q.Find.Limit, hint), q.Find.Limit, record.Name(q.Property)}, err
+	return labelPart{i, q.Find.Collection, q.Find.Network, c.Find(plan.Segment{}, q.Find.Limit, hint), q.Find.Limit, storedName(q.Property)}, err
 }
 
 // readLabels sends one command for some parts.
@@ -87,7 +87,7 @@ func (v *view) readLabels(ctx context.Context, parts []labelPart, found func(lab
 		return v.rows(ctx, first.collection, first.Filter, func(raw bson.Raw) error {
 			found(first, raw)
 			return nil
-		}, opts.SetProjection(bson.D{{Key: record.FieldDocument + "." + first.property, Value: 1}}))
+		}, opts.SetProjection(bson.D{{Key: first.path(), Value: 1}}))
 	}
 	pipeline, n := first.stages(0), first.most
 	for i, part := range parts[1:] {
@@ -108,5 +108,20 @@ func (p labelPart) stages(index int) bson.A {
 	if p.Limit > 0 {
 		stages = append(stages, bson.D{{Key: "$sort", Value: p.Sort}}, bson.D{{Key: "$skip", Value: p.Skip}}, bson.D{{Key: "$limit", Value: p.Limit}})
 	}
-	return append(stages, bson.D{{Key: "$project", Value: bson.D{{Key: record.FieldDocument + "." + p.property, Value: 1}, {Key: fieldQuery, Value: bson.D{{Key: "$literal", Value: index}}}}}})
+	return append(stages, bson.D{{Key: "$project", Value: bson.D{{Key: p.path(), Value: 1}, {Key: fieldQuery, Value: bson.D{{Key: "$literal", Value: index}}}}}})
+}
+
+// path is where the property is stored, or the id, which is read in any case.
+func (p labelPart) path() string {
+	if p.property == "" {
+		return record.FieldID
+	}
+	return record.FieldDocument + "." + p.property
+}
+
+func storedName(property string) string {
+	if property == "" {
+		return ""
+	}
+	return record.Name(property)
 }

@@ -93,10 +93,6 @@ const (
 	piecesCollection  = "marquee.blob_pieces"
 )
 
-// Revision implements store.Store. Other processes write to the database, so it
-// takes a read to know.
-func (s *Store) Revision(...string) (string, bool) { return "", false }
-
 // Close implements store.Store.
 func (s *Store) Close() error {
 	if s.closed.Swap(true) {

@@ -116,16 +116,6 @@ func (v *view) fields(ctx context.Context, collection string, keys []store.Key, 
 	return v.guard(ctx)
 }
 
-// Versions implements store.Snapshot.
-func (v *view) Versions(ctx context.Context, collection string, keys []store.Key) (map[store.Key]int64, error) {
-	versions := make(map[store.Key]int64, len(keys))
-	err := v.fields(ctx, collection, keys, func(raw bson.Raw) error {
-		versions[record.Key(raw)], _ = raw.Lookup(record.FieldVersion).AsInt64OK()
-		return nil
-	}, record.FieldVersion)
-	return versions, err
-}
-
 // Lacking implements store.Snapshot.
 func (v *view) Lacking(ctx context.Context, collection string, entries []store.Entry) (lacking []store.Entry, err error) {
 	keys := make([]store.Key, len(entries))

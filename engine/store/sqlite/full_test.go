@@ -42,12 +42,12 @@ func TestFullDisk(t *testing.T) {
 		code, ok := store.CodeOf(err)
 		return ok && code == store.CodeFull && strings.Contains(err.Error(), "disk is full")
 	}
-	revision, _ := s.Revision("things")
+	revision, _ := s.Recent("things")
 	if err := put(101, 1000, 4000); !full(err) {
 		t.Fatalf("too much: %v", err)
 	}
-	if now, ok := s.Revision("things"); !ok || now != revision {
-		t.Errorf("the revision was %s and is %s", revision, now)
+	if now, ok := s.Recent("things"); !ok || now != revision {
+		t.Errorf("the value was %s and is %s", revision, now)
 	}
 	if n := stored(t, s); n != 50 {
 		t.Fatalf("%d stored, want those from before", n)

@@ -136,10 +136,7 @@ func (c *commits) revision(collection string, number uint64) (uint64, bool) {
 }
 
 // Recent implements store.Store. No other process writes to the file.
-func (s *Store) Recent(collections ...string) (string, bool) { return s.Revision(collections...) }
-
-// Revision implements store.Store.
-func (s *Store) Revision(collections ...string) (string, bool) {
+func (s *Store) Recent(collections ...string) (string, bool) {
 	c := &s.commits
 	c.mu.Lock()
 	defer c.mu.Unlock()

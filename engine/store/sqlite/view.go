@@ -250,16 +250,6 @@ func (v *view) note(collection string, key store.Key, at row) {
 	}
 }
 
-// Versions implements store.Snapshot.
-func (v *view) Versions(ctx context.Context, collection string, keys []store.Key) (map[store.Key]int64, error) {
-	versions := make(map[store.Key]int64, len(keys))
-	err := v.byKeys(ctx, table(collection), keys, "id,version", func(network string, s *stmt) error {
-		versions[store.Key{Network: network, ID: s.ColumnText(0)}] = s.ColumnInt64(1)
-		return nil
-	})
-	return versions, err
-}
-
 // Labels implements store.Snapshot.
 func (v *view) Labels(ctx context.Context, queries ...store.LabelQuery) ([]map[store.Key]string, error) {
 	results := make([]map[store.Key]string, len(queries))
@@ -281,7 +271,10 @@ func (v *view) labels(ctx context.Context, q store.LabelQuery) (map[store.Key]st
 	case q.Where != nil:
 		return labels, v.labelsWhere(ctx, q, labels)
 	}
-	label := expression(query.Field{Path: []query.Step{{Name: q.Property}}})
+	label := "''"
+	if q.Property != "" {
+		label = expression(query.Field{Path: []query.Step{{Name: q.Property}}})
+	}
 	return labels, v.byKeys(ctx, table(q.Collection), q.Keys, "id,"+label, func(network string, s *stmt) error {
 		labels[store.Key{Network: network, ID: s.ColumnText(0)}] = s.ColumnText(1)
 		return nil

@@ -44,21 +44,6 @@ func (v *checkedSnapshot) Get(ctx context.Context, collection string, keys []sto
 	return err
 }
 
-func (v *checkedSnapshot) Versions(ctx context.Context, collection string, keys []store.Key) (map[store.Key]int64, error) {
-	v.use.t.Helper()
-	if err := v.use.begin("Versions"); err != nil {
-		return nil, err
-	}
-	versions, err := v.Snapshot.Versions(ctx, collection, keys)
-	for key, version := range versions {
-		if !slices.Contains(keys, key) || version < 1 {
-			v.use.t.Errorf("Versions: returned %+v at version %d, which was not requested, or is none", key, version)
-		}
-	}
-	v.use.done("Versions", err, nil)
-	return versions, err
-}
-
 func (v *checkedSnapshot) Labels(ctx context.Context, queries ...store.LabelQuery) ([]map[store.Key]string, error) {
 	v.use.t.Helper()
 	if err := v.use.begin("Labels"); err != nil {

@@ -24,7 +24,7 @@ func testRecords(t *testing.T, h Harness) {
 	f.run("times in milliseconds", testTimes)
 	f.run("an error of yield is returned unchanged", testYieldError)
 	f.run("many keys at once", testManyKeys)
-	f.run("versions", testVersions)
+	f.run("existing", testExisting)
 	f.run("labels", testLabels)
 	f.run("labels of some", testLabelsOfSome)
 }
@@ -185,18 +185,15 @@ func testManyKeys(f *fixture) {
 	})
 }
 
-func testVersions(f *fixture) {
-	once, twice := newRecord("once", `{"name":"x"}`), newRecord("twice", `{"name":"x"}`)
-	f.put(things, once, twice)
-	twice.Expected, twice.Revision, twice.Version, twice.Document = 1, 2, 2, []byte(`{"name":"y"}`)
-	f.put(things, twice)
+func testExisting(f *fixture) {
+	f.put(things, newRecord("once", `{"name":"x"}`), newRecord("twice", `{"name":"x"}`))
 	f.read(func(s store.Snapshot) {
-		got, err := s.Versions(f.ctx, things, []store.Key{key("once"), key("twice"), key("none"), key("once")})
+		got, err := store.Existing(f.ctx, s, things, []store.Key{key("once"), key("twice"), key("none"), key("once")})
 		f.must(err)
-		if want := map[store.Key]int64{key("once"): 1, key("twice"): 2}; !maps.Equal(got, want) {
+		if want := map[store.Key]string{key("once"): "", key("twice"): ""}; !maps.Equal(got, want) {
 			f.Errorf("got %v, want %v", got, want)
 		}
-		got, err = s.Versions(f.ctx, things, nil)
+		got, err = store.Existing(f.ctx, s, things, nil)
 		f.must(err)
 		same(f, "no keys", len(got), 0)
 	})

@@ -23,9 +23,9 @@ var reads = map[string]func(*fixture, store.Snapshot) string{
 	"terms": func(f *fixture, s store.Snapshot) string {
 		return fmt.Sprint(idsOf(f.page(s, all(things, query.Term{Key: "t", Value: "v"}))))
 	},
-	"Versions": func(f *fixture, s store.Snapshot) string {
-		versions, err := s.Versions(f.ctx, things, []store.Key{key("a"), key("b")})
-		return fmt.Sprint(versions, err)
+	"Existing": func(f *fixture, s store.Snapshot) string {
+		there, err := store.Existing(f.ctx, s, things, []store.Key{key("a"), key("b")})
+		return fmt.Sprint(there, err)
 	},
 	"Labels": func(f *fixture, s store.Snapshot) string {
 		labels, err := s.Labels(f.ctx, store.LabelQuery{Collection: things, Property: "name", Keys: []store.Key{key("a"), key("b")}})

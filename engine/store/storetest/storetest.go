@@ -61,7 +61,7 @@ func Run(t *testing.T, h Harness) {
 		{"Count", testCount},
 		{"Feed", testFeed},
 		{"Notices", testNotices},
-		{"Revision", testRevision},
+		{"Unchanged", testUnchanged},
 		{"Recent", testRecent},
 		{"Drop", testDrop},
 		{"Remove", testRemove},
