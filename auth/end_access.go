@@ -43,7 +43,7 @@ func dropAll(ctx context.Context, s store.Store, collection string) error {
 			if n = len(keys); err != nil || n == 0 {
 				return err
 			}
-			return tx.Drop(ctx, collection, keys)
+			return store.Drop(ctx, tx, collection, keys)
 		})
 		if err != nil {
 			return err

@@ -46,7 +46,7 @@ func (s *Service) Revoke(ctx context.Context, token string) (user string, err er
 		if id, user = g.Session, g.User; id == "" {
 			// It was issued by a version without sessions.
 			return user, store.Translate(s.store.Write(ctx, func(tx store.Tx) error {
-				return tx.Drop(ctx, refreshCollection, []store.Key{record.Key})
+				return store.Drop(ctx, tx, refreshCollection, []store.Key{record.Key})
 			}))
 		}
 	}

@@ -163,7 +163,7 @@ func forgetRound(ctx context.Context, tx store.Tx, user string, now time.Time) (
 		u.Forgetting = u.Forgetting[1:]
 	}
 	if len(drops) > 0 {
-		if err := tx.Drop(ctx, refreshCollection, drops); err != nil {
+		if err := store.Drop(ctx, tx, refreshCollection, drops); err != nil {
 			return false, err
 		}
 	}

@@ -298,7 +298,7 @@ func (k *Keys) save(ctx context.Context, tx store.Tx, before, after keySet, reco
 		return err
 	}
 	if len(drops) > 0 {
-		if err := tx.Drop(ctx, collection, drops); err != nil {
+		if err := store.Drop(ctx, tx, collection, drops); err != nil {
 			return err
 		}
 	}

@@ -45,7 +45,7 @@ func Drop(ctx context.Context, s store.Store, collection string, where query.Exp
 			if err := tx.Get(ctx, collection, found, keep); err != nil {
 				return err
 			}
-			return tx.Drop(ctx, collection, keys)
+			return store.Drop(ctx, tx, collection, keys)
 		})
 		if err != nil || len(found) < q.Limit {
 			return err

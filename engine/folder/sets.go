@@ -187,7 +187,7 @@ func (r *Register) Keep(ctx context.Context, digest string, files *Recorder) (Se
 			}
 		}
 		sets.Sets = append(sets.Sets, added)
-		return tx.Drop(ctx, setCollection, sets.trim())
+		return store.Drop(ctx, tx, setCollection, sets.trim())
 	})
 	return sets, errors.Join(err, large)
 }

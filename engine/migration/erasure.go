@@ -290,7 +290,7 @@ func (m *Migrator) rewriteErased(ctx context.Context, tx store.Tx, e *openErasur
 // dropErasure drops the record of an erasure that is complete.
 func (m *Migrator) dropErasure(ctx context.Context, e *openErasure) error {
 	return m.changeErasure(ctx, e, func(tx store.Tx, record store.Record, _ *catalog.Erasure) error {
-		return tx.Drop(ctx, catalog.Erasures.Name, []store.Key{record.Key})
+		return store.Drop(ctx, tx, catalog.Erasures.Name, []store.Key{record.Key})
 	})
 }
 

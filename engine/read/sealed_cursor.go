@@ -59,7 +59,7 @@ func EndCursors(ctx context.Context, s store.Store) error {
 		return err
 	}
 	return s.Write(ctx, func(tx store.Tx) error {
-		return tx.Drop(ctx, CursorKeys.Name, []store.Key{{ID: "1"}})
+		return store.Drop(ctx, tx, CursorKeys.Name, []store.Key{{ID: "1"}})
 	})
 }
 

@@ -31,6 +31,16 @@ func PutInternal(ctx context.Context, tx Tx, collection string, was Record, stat
 	return tx.Put(ctx, collection, []Write{InternalWrite(was, state, content, now)})
 }
 
+// Drop removes records that have no claims and no terms, at any revision. Those that do not
+// exist are ignored.
+func Drop(ctx context.Context, tx Tx, collection string, keys []Key) error {
+	writes := make([]Write, len(keys))
+	for i, key := range keys {
+		writes[i].Key = key
+	}
+	return tx.Remove(ctx, collection, writes)
+}
+
 // InternalWrite returns the write of a record that the service keeps for itself. Was
 // is the stored record or, for a new one, a record with the key alone.
 func InternalWrite(was Record, state string, document []byte, now time.Time) Write {

@@ -135,11 +135,6 @@ func (r Refusing) PutBlob(context.Context, Key, int64, func() (io.ReadCloser, er
 	return r.Refuse()
 }
 
-// Drop implements Tx.
-func (r Refusing) Drop(context.Context, string, []Key) error {
-	return r.Refuse()
-}
-
 // Remove implements Tx.
 func (r Refusing) Remove(context.Context, string, []Write) error {
 	return r.Refuse()

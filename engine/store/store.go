@@ -210,20 +210,16 @@ type Tx interface {
 	// another record; the store then retries the transaction.
 	Put(ctx context.Context, collection string, writes []Write) error
 
-	// Drop deletes records of an internal collection that own no claims and
-	// have no terms. Records that do not exist are ignored. It counts as a
-	// write: of a transaction that drops a record and one that puts it, one is
-	// retried. Codes: CodeConflict as with Put.
-	Drop(ctx context.Context, collection string, keys []Key) error
-
 	// Remove deletes records of one collection with their terms and claims; either all of
 	// them are removed or none. Of each Write it uses the key, Expected, Was, and DropTerms
-	// and DropClaims, which list everything that the record has. It counts as a write.
-	// Codes: CodeConflict when a record is not at its expected revision.
+	// and DropClaims, which list everything that the record has. With Expected 0, the record
+	// is removed at any revision, and ignored if it does not exist (see Drop). It counts as a
+	// write: of a transaction that removes a record and one that puts it, one is retried.
+	// Codes: CodeConflict when a record is not at its expected revision, and as with Put.
 	Remove(ctx context.Context, collection string, writes []Write) error
 
 	// Lock counts as a write of records for conflicts and changes nothing: of two
-	// transactions that lock, put or drop the same record, one is retried.
+	// transactions that lock, put or remove the same record, one is retried.
 	// Records that do not exist are not locked. Codes: CodeConflict as with Put.
 	Lock(ctx context.Context, collection string, keys []Key) error
 

@@ -96,7 +96,7 @@ func dropTombstones(ctx context.Context, tx store.Tx, changed []*Change) error {
 	if len(keys) == 0 {
 		return nil
 	}
-	return tx.Drop(ctx, catalog.Removed.Name, keys)
+	return store.Drop(ctx, tx, catalog.Removed.Name, keys)
 }
 
 // storedRevision is 0 for a new object.

@@ -175,7 +175,7 @@ func (s *Store) Load(ctx context.Context, p *store.Portion, l store.Loading) err
 		if err != nil || !l.Last {
 			return err
 		}
-		return t.Drop(ctx, store.LoadingCollection, []store.Key{l.Progress.Key})
+		return store.Drop(ctx, t, store.LoadingCollection, []store.Key{l.Progress.Key})
 	})
 }
 

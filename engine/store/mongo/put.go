@@ -45,7 +45,7 @@ func (t *transaction) Remove(ctx context.Context, collection string, writes []st
 	if err := t.disclaim(ctx, writes); err != nil {
 		return err
 	}
-	records := t.deletes(collection)
+	records, drops := t.deletes(collection), t.deletes(collection)
 	for i := range writes {
 		w, place := &writes[i], store.Place{Collection: collection, Network: writes[i].Network}
 		t.touch(w.Network, collection)
@@ -54,9 +54,18 @@ func (t *transaction) Remove(ctx context.Context, collection string, writes []st
 		} else { // record.AppendRemoval demands the state
 			t.tallies.Add(place, w.Was, -1)
 		}
+		if w.Expected == 0 {
+			if err := drops.delete(ctx, bson.D{{Key: record.FieldID, Value: record.ID(w.Key)}}, 1); err != nil {
+				return err
+			}
+			continue
+		}
 		if err := records.add(ctx, func(dst []byte) ([]byte, error) { return record.AppendRemoval(dst, w), nil }); err != nil {
 			return err
 		}
+	}
+	if err := drops.send(ctx); err != nil {
+		return err
 	}
 	return records.all(ctx)
 }
@@ -98,22 +107,6 @@ func (t *transaction) putRecords(ctx context.Context, collection string, writes 
 		return err
 	}
 	return updates.all(ctx)
-}
-
-// Drop implements store.Tx.
-func (t *transaction) Drop(ctx context.Context, collection string, keys []store.Key) error {
-	if err := t.guard(ctx); err != nil {
-		return err
-	}
-	records := t.deletes(collection)
-	for _, key := range keys {
-		t.touch(key.Network, collection)
-		t.tallies.Forget(store.Place{Collection: collection, Network: key.Network})
-		if err := records.delete(ctx, bson.D{{Key: record.FieldID, Value: record.ID(key)}}, 1); err != nil {
-			return err
-		}
-	}
-	return records.send(ctx)
 }
 
 // Lock implements store.Tx. MongoDB ignores an update that changes nothing, so the

@@ -152,7 +152,7 @@ func (s *Store) Load(ctx context.Context, p *store.Portion, l store.Loading) err
 		if err := t.Put(ctx, store.LoadingCollection, []store.Write{l.Progress}); err != nil || !l.Last {
 			return err
 		}
-		return t.Drop(ctx, store.LoadingCollection, []store.Key{l.Progress.Key})
+		return store.Drop(ctx, t, store.LoadingCollection, []store.Key{l.Progress.Key})
 	})
 }
 

@@ -134,6 +134,12 @@ func (t *transaction) Remove(ctx context.Context, collection string, writes []st
 	var terms termChanges
 	for i := range writes {
 		w := &writes[i]
+		if w.Expected == 0 {
+			if err := t.drop(collection, w.Key); err != nil {
+				return t.ended(err)
+			}
+			continue
+		}
 		found := rows[w.Key]
 		if found.revision != w.Expected || found.revision == 0 {
 			return t.ended(errVersion)
@@ -149,27 +155,12 @@ func (t *transaction) Remove(ctx context.Context, collection string, writes []st
 	return t.ended(terms.write(t.conn, collection))
 }
 
-// Drop implements store.Tx.
-func (t *transaction) Drop(ctx context.Context, collection string, keys []store.Key) error {
-	if err := t.guard(ctx); err != nil {
-		return err
-	}
-	if err := t.grow(len(keys)); err != nil {
-		return err
-	}
-	t.touch(collection)
-	t.dropped = true
-	for _, key := range keys {
-		delete(t.rows, place{collection, key})
-		err := t.conn.rows("DELETE FROM "+table(collection)+" WHERE network=? AND id=? RETURNING state", []any{key.Network, key.ID}, func(s *stmt) error {
-			t.tallies.Add(store.Place{Collection: collection, Network: key.Network}, s.ColumnText(0), -1)
-			return nil
-		})
-		if err != nil {
-			return t.ended(err)
-		}
-	}
-	return nil
+// drop removes a record without terms if it exists.
+func (t *transaction) drop(collection string, key store.Key) error {
+	return t.conn.rows("DELETE FROM "+table(collection)+" WHERE network=? AND id=? RETURNING state", []any{key.Network, key.ID}, func(s *stmt) error {
+		t.tallies.Add(store.Place{Collection: collection, Network: key.Network}, s.ColumnText(0), -1)
+		return nil
+	})
 }
 
 // maxRows is the number of records whose rows a transaction remembers after

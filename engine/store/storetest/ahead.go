@@ -57,7 +57,7 @@ func testAnnounced(f *fixture) {
 			return err
 		}
 		read("after a rewrite", things, `{"n":7}`, key("b"))
-		if err := tx.Drop(ctx, others, []store.Key{elsewhere.Key}); err != nil {
+		if err := store.Drop(ctx, tx, others, []store.Key{elsewhere.Key}); err != nil {
 			return err
 		}
 		read("after a drop", others, `{"n":3}`, elsewhere.Key, key("c"))

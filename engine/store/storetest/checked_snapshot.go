@@ -313,16 +313,6 @@ func (v *checkedTx) Put(ctx context.Context, collection string, writes []store.W
 	return err
 }
 
-func (v *checkedTx) Drop(ctx context.Context, collection string, keys []store.Key) error {
-	v.use.t.Helper()
-	if err := v.use.begin("Drop"); err != nil {
-		return err
-	}
-	err := v.tx.Drop(ctx, collection, keys)
-	v.use.done("Drop", err, nil, store.CodeConflict)
-	return err
-}
-
 func (v *checkedTx) Append(ctx context.Context, changes []store.Change) error {
 	v.use.t.Helper()
 	if err := v.use.begin("Append"); err != nil {

@@ -16,7 +16,7 @@ func testDrop(t *testing.T, h Harness) {
 		for _, id := range ids {
 			keys = append(keys, key(id))
 		}
-		return f.write(func(tx store.Tx) error { return tx.Drop(f.ctx, others, keys) })
+		return f.write(func(tx store.Tx) error { return store.Drop(f.ctx, tx, others, keys) })
 	}
 	f.put(others, newRecord("a", `{}`), newRecord("b", `{}`), newRecord("c", `{}`))
 	f.must(drop("a", "none", "c"))
@@ -31,7 +31,7 @@ func testDrop(t *testing.T, h Harness) {
 	f.code(f.tryPut(others, next(stale, `{}`)), store.CodeConflict)
 
 	err := f.s.Write(f.ctx, func(tx store.Tx) error {
-		if err := tx.Drop(f.ctx, others, []store.Key{key("a")}); err != nil {
+		if err := store.Drop(f.ctx, tx, others, []store.Key{key("a")}); err != nil {
 			return err
 		}
 		same(f, "the records in the transaction", len(f.records(tx, others, key("a"))), 0)
@@ -50,7 +50,7 @@ func testDrop(t *testing.T, h Harness) {
 				err := f.write(func(tx store.Tx) error {
 					if n%4 == 3 {
 						taken := f.n(f.records(tx, others, key("counter"))[key("counter")])
-						if err := tx.Drop(f.ctx, others, []store.Key{key("counter")}); err != nil {
+						if err := store.Drop(f.ctx, tx, others, []store.Key{key("counter")}); err != nil {
 							return err
 						}
 						return tx.Put(f.ctx, others, []store.Write{newRecord("counter", fmt.Sprintf(`{"n":%d}`, taken+1))})

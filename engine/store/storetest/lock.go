@@ -38,7 +38,7 @@ func testLock(t *testing.T, h Harness) {
 				f.lockMeets(func(tx store.Tx) error { return f.increment(tx, things, "a") })
 			})
 			f.run("meets a drop", func(f *fixture) {
-				f.lockMeets(func(tx store.Tx) error { return tx.Drop(f.ctx, things, []store.Key{key("a")}) })
+				f.lockMeets(func(tx store.Tx) error { return store.Drop(f.ctx, tx, things, []store.Key{key("a")}) })
 			})
 		})
 	}

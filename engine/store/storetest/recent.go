@@ -40,7 +40,7 @@ func testRecent(t *testing.T, h Harness) {
 		}
 		both, thing = recent(things, others), recent(things)
 	}
-	f.must(f.write(func(tx store.Tx) error { return tx.Drop(f.ctx, things, []store.Key{key("a")}) }))
+	f.must(f.write(func(tx store.Tx) error { return store.Drop(f.ctx, tx, things, []store.Key{key("a")}) }))
 	if recent(things) == thing {
 		t.Error("the value is the same after a record was dropped")
 	}

@@ -78,7 +78,7 @@ func testPutAfterRead(f *fixture) {
 	f.put(things, newRecord("read", `{"v":1}`))
 	for what, change := range map[string]func(store.Tx, store.Write) error{
 		"changed": func(tx store.Tx, w store.Write) error { return tx.Put(f.ctx, things, []store.Write{w}) },
-		"dropped": func(tx store.Tx, w store.Write) error { return tx.Drop(f.ctx, things, []store.Key{w.Key}) },
+		"dropped": func(tx store.Tx, w store.Write) error { return store.Drop(f.ctx, tx, things, []store.Key{w.Key}) },
 	} {
 		f.code(f.s.Write(f.ctx, func(tx store.Tx) error {
 			seen, ok := f.records(tx, things, key("read"))[key("read")]

@@ -153,7 +153,7 @@ func (w *countedWriter) store(collection string, writes []store.Write, dropped [
 				}
 			}
 			if len(dropped) > 0 {
-				if err := tx.Drop(ctx, collection, dropped); err != nil {
+				if err := store.Drop(ctx, tx, collection, dropped); err != nil {
 					return err
 				}
 			}
