@@ -88,7 +88,7 @@ func sameFile(a, b string) bool {
 	return err == nil && wrong == nil && os.SameFile(first, second)
 }
 
-func (c *copyCommand) run(ctx context.Context, from, to *storeFlags, source store.Store) (err error) {
+func (c *copyCommand) run(ctx context.Context, from, to *storeFlags, source store.Portable) (err error) {
 	old, err := c.examine(ctx, from, source)
 	if err != nil {
 		return fmt.Errorf("nothing was copied: %w", err)
@@ -133,7 +133,7 @@ func (c *copyCommand) run(ctx context.Context, from, to *storeFlags, source stor
 }
 
 // openForCopy opens a store that is copied, or the one that it is copied to.
-func (f *storeFlags) openForCopy(ctx context.Context) (s store.Store, err error) {
+func (f *storeFlags) openForCopy(ctx context.Context) (s store.Portable, err error) {
 	f.opening = newOpening(storeName(f.Store), nil)
 	err = f.opening.persist(ctx, func(ctx context.Context) error {
 		s, err = f.openStore(ctx, f.copies == "from")

@@ -18,7 +18,7 @@ import (
 )
 
 // openStore opens the store, and creates it unless it must exist.
-func (f *storeFlags) openStore(ctx context.Context, mustExist bool) (store.Store, error) {
+func (f *storeFlags) openStore(ctx context.Context, mustExist bool) (store.Portable, error) {
 	uri := f.Store
 	if path := sqlitePath(uri); path != "" {
 		f.opening.answer()

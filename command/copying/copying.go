@@ -21,7 +21,7 @@ import (
 type Job struct {
 	// From is the source. To was opened for loading: it is empty, or the job that filled it was
 	// interrupted.
-	From, To store.Store
+	From, To store.Portable
 	// Without are collections that are not copied.
 	Without []string
 	// Sealer encrypts with the key of the target, and decrypts with those of the source.

@@ -29,14 +29,14 @@ type place struct {
 	path string
 }
 
-func (p place) open(loading bool) (store.Store, error) {
+func (p place) open(loading bool) (store.Portable, error) {
 	if p.path != "" {
 		return sqlite.Open(context.Background(), sqlite.Options{Path: p.path, Loading: loading})
 	}
 	return mongo.Open(context.Background(), mongo.Options{URI: p.uri, Loading: loading})
 }
 
-func (p place) mustOpen(t *testing.T, loading bool) store.Store {
+func (p place) mustOpen(t *testing.T, loading bool) store.Portable {
 	t.Helper()
 	s, err := p.open(loading)
 	if err != nil {
@@ -69,7 +69,7 @@ func eachPair(t *testing.T, test func(t *testing.T, from place, to func() place)
 // failing fails in one of its transactions, before or after it, as if the process had been
 // killed.
 type failing struct {
-	store.Store
+	store.Portable
 	left  atomic.Int64
 	after bool
 }
@@ -90,11 +90,11 @@ func (f *failing) fails(do func() error) error {
 }
 
 func (f *failing) Load(ctx context.Context, p *store.Portion, l store.Loading) error {
-	return f.fails(func() error { return f.Store.Load(ctx, p, l) })
+	return f.fails(func() error { return f.Portable.Load(ctx, p, l) })
 }
 
 func (f *failing) Write(ctx context.Context, fn func(store.Tx) error) error {
-	return f.fails(func() error { return f.Store.Write(ctx, fn) })
+	return f.fails(func() error { return f.Portable.Write(ctx, fn) })
 }
 
 // secrets are values that are encrypted with the key of the source, at the places of their
@@ -180,9 +180,9 @@ func TestInterruptedAtEveryStep(t *testing.T) {
 		}
 		for step := 0; ; step += stride {
 			at := to()
-			target := &failing{Store: at.mustOpen(t, true), after: step%2 > 0}
+			target := &failing{Portable: at.mustOpen(t, true), after: step%2 > 0}
 			target.left.Store(int64(step / 2))
-			job := func(s store.Store) *Job {
+			job := func(s store.Portable) *Job {
 				return &Job{From: source, To: s, Without: []string{"engine_backup"}, Sealer: both, Unserved: unserved, Say: func(string, int64) {}}
 			}
 			_, err := job(target).Run(t.Context())
@@ -222,7 +222,7 @@ func TestInterruptedAtEveryStep(t *testing.T) {
 
 // expectCopy checks that a target is like the source, but for secrets, which a key opens, and for
 // what is not copied.
-func expectCopy(t *testing.T, source, target store.Store, key *seal.Sealer) {
+func expectCopy(t *testing.T, source, target store.Portable, key *seal.Sealer) {
 	t.Helper()
 	defer target.Close()
 	from, err := Sums(t.Context(), source, []string{"engine_backup", "safes", "auth_keys"})
@@ -261,7 +261,7 @@ func TestChangedSource(t *testing.T) {
 	defer source.Close()
 	key := sealer(t, keyOf(1))
 	fill(t, source, key)
-	target := &failing{Store: to.mustOpen(t, true)}
+	target := &failing{Portable: to.mustOpen(t, true)}
 	target.left.Store(5)
 	job := &Job{From: source, To: target, Sealer: key, Unserved: unserved, Say: func(string, int64) {}}
 	if _, err := job.Run(t.Context()); !errors.Is(err, errKilled) {
@@ -326,8 +326,8 @@ func TestContinuedOtherwise(t *testing.T) {
 		source, at := from.mustOpen(t, false), to()
 		defer source.Close()
 		fill(t, source, sealer(t, keyOf(1)))
-		target := &failing{Store: at.mustOpen(t, true)}
-		job := func(from store.Store, keys ...[]byte) *Job {
+		target := &failing{Portable: at.mustOpen(t, true)}
+		job := func(from store.Portable, keys ...[]byte) *Job {
 			return &Job{From: from, To: target, Without: []string{"engine_backup"}, Sealer: sealer(t, keys...), Unserved: unserved, Say: func(string, int64) {}}
 		}
 		for step := int64(1); ; step++ { // until some secrets are encrypted

@@ -22,7 +22,7 @@ type Sum struct {
 
 // Sums returns the sums of the parts that have something, but not of some collections. Equal
 // sums mean that two stores keep the same, and have the same order of changes.
-func Sums(ctx context.Context, s store.Store, without []string) (map[string]Sum, error) {
+func Sums(ctx context.Context, s store.Portable, without []string) (map[string]Sum, error) {
 	sums := map[string]Sum{}
 	var d digester
 	err := s.Dump(ctx, "", func(p *store.Portion) error {

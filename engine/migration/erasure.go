@@ -217,20 +217,20 @@ func (m *Migrator) eraseNotices(ctx context.Context, e *openErasure) error {
 	if e.Creator == "" {
 		return nil
 	}
-	q := store.NoticeQuery{Network: e.Network, Owner: e.Creator, Collections: []string{e.Type}, Limit: eraseStep}
+	q := store.HistoryQuery{Network: e.Network, Notices: true, Owner: e.Creator, Collections: []string{e.Type}, Limit: eraseStep}
 	return m.eraseSteps(ctx, e, func(tx store.Tx) (changed []store.Change, more bool, next func(), err error) {
 		n, after, index := 0, "", 0
 		seen := map[string]bool{}
-		err = tx.Notices(ctx, q, func(notice *store.Notice) error {
+		err = tx.History(ctx, q, func(notice *store.Change) error {
 			n++
-			after, index = notice.Position, notice.Index
+			after, index = notice.Position, notice.Notice
 			if notice.FeedOnly && notice.ID == e.ID && notice.Revision <= e.Revision && !seen[notice.Position] {
 				seen[notice.Position] = true
-				changed = append(changed, rewritten(notice.Change, []byte("[]")))
+				changed = append(changed, rewritten(*notice, []byte("[]")))
 			}
 			return nil
 		})
-		return changed, n == eraseStep, func() { q.After, q.AfterIndex = after, index }, err
+		return changed, n == eraseStep, func() { q.After, q.AfterNotice = after, index }, err
 	})
 }
 

@@ -170,7 +170,7 @@ func (p *historyRun) count(ctx context.Context, s store.Snapshot, types seenType
 	return total, err
 }
 
-// find yields up to limit of the changes that remain to be shown.
+// find yields up to limit of the changes, or the notices, that remain to be shown.
 func (p *historyRun) find(ctx context.Context, s store.Snapshot, types seenTypes, limit int, yield func(*store.Change) error) error {
 	q := p.q
 	read := func(limit int, yield func(*store.Change) error) error {
@@ -186,10 +186,7 @@ func (p *historyRun) find(ctx context.Context, s store.Snapshot, types seenTypes
 		return read(limit, yield)
 	}
 	q.Offset = 0
-	return seenChanges[*store.Change]{types, q.Network, read,
-		func(c *store.Change) { q.After = c.Position },
-		func(c *store.Change) changed { return changed{c.Collection, c.ID} },
-	}.find(ctx, s, p.q.Offset, limit, yield)
+	return seenChanges{types, q.Network, read, func(c *store.Change) { q.After, q.AfterNotice = c.Position, c.Notice }}.find(ctx, s, p.q.Offset, limit, yield)
 }
 
 func (p *historyRun) show(ctx context.Context, s store.Snapshot, changes []*store.Change) error {

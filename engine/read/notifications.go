@@ -18,7 +18,7 @@ import (
 // Notifications renders a page of NotificationMessages, newest first, in one snapshot:
 // one for each warning that has appeared on an object created by the caller.
 func (e *Reader) Notifications(ctx context.Context, caller *access.Caller, network string, paging query.Paging) (page Page, err error) {
-	q := store.NoticeQuery{Network: network, Owner: caller.User, Offset: paging.Page * paging.PageSize}
+	q := store.HistoryQuery{Network: network, Notices: true, Owner: caller.User, Offset: paging.Page * paging.PageSize}
 	mark := "notifications\x00" + caller.User + "\x00" + network
 	if paging.Cursor != "" {
 		c, err := e.openCursor(paging.Cursor, mark)
@@ -29,23 +29,18 @@ func (e *Reader) Notifications(ctx context.Context, caller *access.Caller, netwo
 		if !numbered {
 			return Page{}, message.CursorInvalid.Error(message.Params{"parameter": "cursor"})
 		}
-		paging.Page, q.After, q.AfterIndex = c.page, c.at.ID, int(index)
+		paging.Page, q.After, q.AfterNotice = c.page, c.at.ID, int(index)
 	}
 	err = e.snapshot(store.LongRunning(ctx), func(s store.Snapshot) error {
-		run := notifications{v: changesView{e.newView(caller, network, nil)}, q: q}
+		run := notifications{historyRun{v: changesView{e.newView(caller, network, nil)}, q: q}}
 		page, err = run.render(ctx, s, paging, mark)
 		return err
 	})
 	return page, translateCursor(err)
 }
 
-// notifications is one run of Notifications.
-type notifications struct {
-	PageWriter
-	v changesView
-	// q finds the notices that remain to be shown.
-	q store.NoticeQuery
-}
+// notifications is one run of Notifications. Its query finds notices.
+type notifications struct{ historyRun }
 
 func (p *notifications) render(ctx context.Context, s store.Snapshot, paging query.Paging, mark string) (Page, error) {
 	types, err := p.v.seenTypes(ctx, s)
@@ -56,67 +51,50 @@ func (p *notifications) render(ctx context.Context, s store.Snapshot, paging que
 	if err := p.start(paging, func() (int64, error) { return p.count(ctx, s, types) }); err != nil {
 		return Page{}, err
 	}
-	more, err := fill(&p.PageWriter, paging.PageSize, source[*store.Notice]{
-		find: func(limit int, yield func(*store.Notice) error) error {
+	more, err := fill(&p.PageWriter, paging.PageSize, source[*store.Change]{
+		find: func(limit int, yield func(*store.Change) error) error {
 			return p.find(ctx, s, types, limit, yield)
 		},
-		size: func(n *store.Notice) int { return len(n.Text) },
-		keep: func(n *store.Notice) *store.Notice {
+		size: func(n *store.Change) int { return len(n.Notices) },
+		keep: func(n *store.Change) *store.Change {
 			kept := *n
-			kept.Text = slices.Clone(n.Text)
+			kept.Notices = slices.Clone(n.Notices)
 			return &kept
 		},
-		show: func(notices []*store.Notice) error { return p.show(ctx, s, notices) },
+		show: func(notices []*store.Change) error { return p.show(ctx, s, notices) },
 	})
 	next := ""
 	if more {
-		next = p.v.e.sealCursor(mark, &query.Position{Key: int64(p.q.AfterIndex), ID: p.q.After}, paging.Page+1, cursorBlock)
+		next = p.v.e.sealCursor(mark, &query.Position{Key: int64(p.q.AfterNotice), ID: p.q.After}, paging.Page+1, cursorBlock)
 	}
 	return p.finish(next), err
 }
 
 // count returns the number of notices that the caller sees.
 func (p *notifications) count(ctx context.Context, s store.Snapshot, types seenTypes) (int64, error) {
-	whole, parts := p.q, notifications{v: p.v, q: p.q}
+	whole, parts := p.q, historyRun{v: p.v, q: p.q}
 	whole.Collections = types.whole
-	total, err := s.NoticeCount(ctx, whole)
+	total, err := s.HistoryCount(ctx, whole)
 	if err != nil || len(types.parts) == 0 {
 		return total, err
 	}
 	parts.q.Collections = slices.Sorted(maps.Keys(types.parts))
-	parts.q.Offset, parts.q.After, parts.q.AfterIndex = 0, "", 0
-	err = parts.find(ctx, s, types, math.MaxInt, func(*store.Notice) error { total++; return nil })
+	parts.q.Offset, parts.q.After, parts.q.AfterNotice = 0, "", 0
+	err = parts.find(ctx, s, types, math.MaxInt, func(*store.Change) error { total++; return nil })
 	return total, err
 }
 
-// find yields up to limit of the notices that remain to be shown.
-func (p *notifications) find(ctx context.Context, s store.Snapshot, types seenTypes, limit int, yield func(*store.Notice) error) error {
-	q := p.q
-	read := func(limit int, yield func(*store.Notice) error) error {
-		q.Limit = limit
-		return s.Notices(ctx, q, yield)
-	}
-	if len(types.parts) == 0 {
-		return read(limit, yield)
-	}
-	q.Offset = 0
-	return seenChanges[*store.Notice]{types, q.Network, read,
-		func(n *store.Notice) { q.After, q.AfterIndex = n.Position, n.Index },
-		func(n *store.Notice) changed { return changed{n.Collection, n.ID} },
-	}.find(ctx, s, p.q.Offset, limit, yield)
-}
-
-func (p *notifications) show(ctx context.Context, s store.Snapshot, notices []*store.Notice) error {
+func (p *notifications) show(ctx context.Context, s store.Snapshot, notices []*store.Change) error {
 	for _, n := range notices {
 		t, _ := p.v.registry.Type(n.Collection)
-		p.v.wantChange(t, &n.Change)
+		p.v.wantChange(t, n)
 	}
 	if err := p.v.resolve(ctx, s); err != nil {
 		return err
 	}
 	parts := shownParts{v: p.v, left: -1}
 	for _, n := range notices {
-		if err := parts.number(ctx, s, &n.Change); err != nil {
+		if err := parts.number(ctx, s, n); err != nil {
 			return err
 		}
 		err := p.Add(func(dst []byte) ([]byte, error) {
@@ -128,7 +106,7 @@ func (p *notifications) show(ctx context.Context, s store.Snapshot, notices []*s
 		if err != nil || p.truncated {
 			return err
 		}
-		p.q.After, p.q.AfterIndex, p.q.Offset = n.Position, n.Index, 0
+		p.q.After, p.q.AfterNotice, p.q.Offset = n.Position, n.Notice, 0
 	}
 	return nil
 }
@@ -148,9 +126,9 @@ func (w *PageWriter) start(paging query.Paging, count func() (int64, error)) err
 }
 
 // notice writes a NotificationMessage.
-func (w *renderer) notice(t *schema.Type, n *store.Notice) {
-	warning := w.v.currentText(t, n.Text)
-	w.change(t, &n.Change, message.NotificationWarning.With(message.Params{"type": t.Served().Name, "id": n.ID, "warning": document.MemberText(warning, "code")}))
+func (w *renderer) notice(t *schema.Type, n *store.Change) {
+	warning := w.v.currentText(t, n.Notices)
+	w.change(t, n, message.NotificationWarning.With(message.Params{"type": t.Served().Name, "id": n.ID, "warning": document.MemberText(warning, "code")}))
 	w.name("warning")
 	w.out = append(append(w.out, warning...), '}')
 }

@@ -108,25 +108,23 @@ func (t seenTypes) addRemoved(ctx context.Context, s store.Snapshot, network, na
 const checkedAtOnce = 500
 
 // seenChanges finds the changes, or the notices, that a caller sees.
-type seenChanges[T any] struct {
+type seenChanges struct {
 	types   seenTypes
 	network string
 	// read yields up to limit of them, newest first, as they are stored; seek makes it
-	// go on after one. Object returns what has changed.
-	read   func(limit int, yield func(T) error) error
-	seek   func(T)
-	object func(T) changed
+	// go on after one.
+	read func(limit int, yield func(*store.Change) error) error
+	seek func(*store.Change)
 }
 
 // find yields up to limit changes after skipping some. It reads them twice, so that
 // those that are hidden take no memory.
-func (f seenChanges[T]) find(ctx context.Context, s store.Snapshot, skip, limit int, yield func(T) error) error {
+func (f seenChanges) find(ctx context.Context, s store.Snapshot, skip, limit int, yield func(*store.Change) error) error {
 	for limit > 0 {
 		var some []changed
-		var last T
-		if err := f.read(checkedAtOnce, func(c T) error {
-			of := f.object(c)
-			some, last = append(some, changed{strings.Clone(of.collection), strings.Clone(of.id)}), c
+		var last *store.Change
+		if err := f.read(checkedAtOnce, func(c *store.Change) error {
+			some, last = append(some, changed{strings.Clone(c.Collection), strings.Clone(c.ID)}), c
 			return nil
 		}); err != nil {
 			return err
@@ -136,9 +134,9 @@ func (f seenChanges[T]) find(ctx context.Context, s store.Snapshot, skip, limit 
 			return err
 		}
 		if len(seen) > 0 {
-			err = f.read(len(some), func(c T) error {
+			err = f.read(len(some), func(c *store.Change) error {
 				switch {
-				case limit == 0 || !seen[f.object(c)]:
+				case limit == 0 || !seen[changed{c.Collection, c.ID}]:
 					return nil
 				case skip > 0:
 					skip--

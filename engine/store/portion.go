@@ -7,6 +7,23 @@ import (
 	"slices"
 )
 
+// Portable is a Store that can be copied to another one, and another one to it.
+type Portable interface {
+	Store
+
+	// Dump yields everything that the store keeps, apart from positions of changes, behind
+	// the Next of a portion that it has yielded; "" is the beginning. What is written
+	// meanwhile may be left out. Codes: CodeBadPosition.
+	Dump(ctx context.Context, after string, yield func(*Portion) error) error
+
+	// Load stores a portion from another store, in order, in a store that was opened for
+	// loading and has the collection of the portion and LoadingCollection. From then,
+	// or if it was made when it was opened, until the call with Last has returned, the store
+	// can be opened for loading only. Codes: those of
+	// Write, and CodeConflict if the progress is not at its expected revision.
+	Load(ctx context.Context, p *Portion, l Loading) error
+}
+
 // The parts of a store besides its records, whose part is their collection. Their names
 // come after those of all collections.
 const (
@@ -57,7 +74,7 @@ const Incomplete = "it is an incomplete copy of another store; run the same copy
 const NotEmpty = "it is not empty; copy to a store that does not exist yet, or remove this one"
 
 // IsEmpty reports whether a store keeps nothing.
-func IsEmpty(ctx context.Context, s Store) (bool, error) {
+func IsEmpty(ctx context.Context, s Portable) (bool, error) {
 	some := errors.New("something")
 	err := s.Dump(ctx, "", func(*Portion) error { return some })
 	if err == some {

@@ -136,6 +136,9 @@ type Change struct {
 	// there are none.
 	Owner   string
 	Notices []byte
+	// Notice is the index of the notice in its change where History yields a notice. Notices is
+	// that notice alone then, as a JSON object, and Fields and Cause are empty.
+	Notice int
 }
 
 // Size is the number of bytes of the parts of a change that can be large.
@@ -154,29 +157,7 @@ func Full(changes []Change, limit int) bool {
 	return len(changes) >= limit || size >= MaxChangesBytes
 }
 
-// Notice is one notice of a change.
-type Notice struct {
-	// Change has no Fields, Cause and Notices here.
-	Change
-	// Index is the index of the notice in its change.
-	Index int
-	// Text is the notice as a JSON object.
-	Text []byte
-}
-
-// NoticeQuery selects notices for an owner about changes in a network.
-type NoticeQuery struct {
-	Network, Owner string
-	// Collections lists the collections to include.
-	Collections []string
-	// After and AfterIndex are the Position and Index of a notice that Notices
-	// yielded, or After is "".
-	After         string
-	AfterIndex    int
-	Offset, Limit int
-}
-
-// HistoryQuery selects the changes in a network that are not FeedOnly.
+// HistoryQuery selects the changes in a network that are not FeedOnly, or notices.
 type HistoryQuery struct {
 	Network string
 	// Collection and ID restrict the query unless they are empty. ID requires
@@ -187,8 +168,14 @@ type HistoryQuery struct {
 	IDs []string
 	// Collections lists the collections to include; nil includes all.
 	Collections []string
-	// After is the Position of a change that History yielded, or "".
+	// Notices selects the notices for Owner instead, of all changes in the network and in
+	// Collections.
+	Notices bool
+	Owner   string
+	// After is the Position of a change that History yielded, or "", and AfterNotice
+	// its Notice.
 	After         string
+	AfterNotice   int
 	Offset, Limit int
 }
 

@@ -65,16 +65,6 @@ func (r Refusing) HistoryCount(context.Context, HistoryQuery) (int64, error) {
 	return 0, r.Refuse()
 }
 
-// Notices implements Tx.
-func (r Refusing) Notices(context.Context, NoticeQuery, func(*Notice) error) error {
-	return r.Refuse()
-}
-
-// NoticeCount implements Tx.
-func (r Refusing) NoticeCount(context.Context, NoticeQuery) (int64, error) {
-	return 0, r.Refuse()
-}
-
 // ScanHistory implements Tx.
 func (r Refusing) ScanHistory(context.Context, string, string, int) ([]Change, error) {
 	return nil, r.Refuse()

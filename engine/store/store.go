@@ -95,18 +95,6 @@ type Store interface {
 	// later come after it, and so may some that were committed just before.
 	End(ctx context.Context) (string, error)
 
-	// Dump yields everything that the store keeps, apart from positions of changes, behind
-	// the Next of a portion that it has yielded; "" is the beginning. What is written
-	// meanwhile may be left out. Codes: CodeBadPosition.
-	Dump(ctx context.Context, after string, yield func(*Portion) error) error
-
-	// Load stores a portion from another store, in order, in a store that was opened for
-	// loading and has the collection of the portion and LoadingCollection. From then,
-	// or if it was made when it was opened, until the call with Last has returned, the store
-	// can be opened for loading only. Codes: those of
-	// Write, and CodeConflict if the progress is not at its expected revision.
-	Load(ctx context.Context, p *Portion, l Loading) error
-
 	// Now returns the time of a clock that all processes with the store share. It may be
 	// some seconds late.
 	Now(ctx context.Context) (time.Time, error)
@@ -159,20 +147,13 @@ type Snapshot interface {
 	ClaimsAfter(ctx context.Context, r ClaimRange, yield func(claim Claim, owner string) error) error
 
 	// History yields the changes that match, newest first, except FeedOnly
-	// ones. With a position, the page begins after it and the offset is
-	// ignored. Codes: CodeBadPosition.
+	// ones; for a query of notices, a change for each notice, those of one change in
+	// order, also of FeedOnly ones. With a position, the page begins after it and the
+	// offset is ignored. Codes: CodeBadPosition.
 	History(ctx context.Context, q HistoryQuery, yield func(*Change) error) error
 
 	// HistoryCount returns their number, regardless of the page.
 	HistoryCount(ctx context.Context, q HistoryQuery) (int64, error)
-
-	// Notices yields the notices of the changes that match: the newest change
-	// first, and the notices of one change in order. With a position, the page
-	// begins after it and the offset is ignored. Codes: CodeBadPosition.
-	Notices(ctx context.Context, q NoticeQuery, yield func(*Notice) error) error
-
-	// NoticeCount returns their number, regardless of the page.
-	NoticeCount(ctx context.Context, q NoticeQuery) (int64, error)
 
 	// ScanHistory returns at most limit changes of a collection, in all
 	// networks, after the position of a change that it returned; "" is the

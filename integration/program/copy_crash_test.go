@@ -57,7 +57,7 @@ func testCrashOfCopy(t *testing.T, fresh service.NewStore) {
 	}
 	defer opened.Close()
 	found := map[string]int{}
-	if err := opened.Dump(t.Context(), "", func(p *store.Portion) error {
+	if err := opened.(store.Portable).Dump(t.Context(), "", func(p *store.Portion) error {
 		found[p.Part] += len(p.Records) + len(p.Changes)
 		return nil
 	}); err != nil || found["crash_tickets"] != copiedTickets || found[store.ChangesPart] < copiedTickets {

@@ -17,7 +17,7 @@ import (
 
 const loadingVersion = store.LoadingVersion + storeVersion
 
-// Dump implements store.Store. It reads without a snapshot, which would last too short.
+// Dump implements store.Portable. It reads without a snapshot, which would last too short.
 func (s *Store) Dump(ctx context.Context, after string, yield func(*store.Portion) error) error {
 	if err := s.open(ctx); err != nil {
 		return err
@@ -145,7 +145,7 @@ func (s *Store) dumpBlobs(ctx context.Context, p *store.Portions, after []string
 	})
 }
 
-// Load implements store.Store.
+// Load implements store.Portable.
 func (s *Store) Load(ctx context.Context, p *store.Portion, l store.Loading) error {
 	return s.Write(ctx, func(tx store.Tx) error {
 		t := tx.(*transaction)

@@ -49,6 +49,9 @@ func (v *view) History(ctx context.Context, q store.HistoryQuery, yield func(*st
 	if q.Limit <= 0 {
 		return v.guard(ctx)
 	}
+	if q.Notices {
+		return v.notices(ctx, q, yield)
+	}
 	filter, skip := historyFilter(q), int64(q.Offset)
 	if q.After != "" {
 		filter, skip = append(filter, bson.E{Key: record.KeyID, Value: bson.D{{Key: "$lt", Value: q.After}}}), 0
@@ -64,6 +67,9 @@ func (v *view) History(ctx context.Context, q store.HistoryQuery, yield func(*st
 
 // HistoryCount implements store.Snapshot.
 func (v *view) HistoryCount(ctx context.Context, q store.HistoryQuery) (n int64, err error) {
+	if q.Notices {
+		return v.noticeCount(ctx, q)
+	}
 	if q.ID == "" && q.IDs == nil && v.tallied() {
 		whole := store.HistoryQuery{Network: q.Network}
 		return v.sumTally(ctx, store.Place{Collection: changesCollection, Network: q.Network}, q.Includes, func() (map[string]int64, error) {
@@ -83,18 +89,18 @@ func historyCountHint(q store.HistoryQuery) string {
 }
 
 // noticeFilter is the filter on changes of a notice query.
-func noticeFilter(q store.NoticeQuery) bson.D {
+func noticeFilter(q store.HistoryQuery) bson.D {
 	return bson.D{{Key: record.KeyNetwork, Value: q.Network}, {Key: "owner", Value: q.Owner}, record.OfCollections("", q.Collections)}
 }
 
 // noticesPipeline selects a page of notices, newest first.
-func noticesPipeline(q store.NoticeQuery) bson.A {
+func noticesPipeline(q store.HistoryQuery) bson.A {
 	filter, behind, skip := noticeFilter(q), bson.D{}, int64(q.Offset)
 	if q.After != "" {
 		filter, skip = append(filter, bson.E{Key: record.KeyID, Value: bson.D{{Key: "$lte", Value: q.After}}}), 0
 		behind = bson.D{{Key: "$or", Value: bson.A{
 			bson.D{{Key: record.KeyID, Value: bson.D{{Key: "$lt", Value: q.After}}}},
-			bson.D{{Key: "index", Value: bson.D{{Key: "$gt", Value: q.AfterIndex}}}}}}}
+			bson.D{{Key: "index", Value: bson.D{{Key: "$gt", Value: q.AfterNotice}}}}}}}
 	}
 	return bson.A{
 		bson.D{{Key: "$match", Value: filter}},
@@ -107,25 +113,21 @@ func noticesPipeline(q store.NoticeQuery) bson.A {
 	}
 }
 
-// Notices implements store.Snapshot.
-func (v *view) Notices(ctx context.Context, q store.NoticeQuery, yield func(*store.Notice) error) error {
-	if q.Limit <= 0 {
-		return v.guard(ctx)
-	}
+// notices yields the changes of a query of notices.
+func (v *view) notices(ctx context.Context, q store.HistoryQuery, yield func(*store.Change) error) error {
 	return v.aggregate(ctx, changesCollection, noticesPipeline(q), plan.OwnIndex+"owner", q.Limit, func(raw bson.Raw) error {
 		c, err := record.Change(raw)
 		if err != nil {
 			return err
 		}
 		index, _ := raw.Lookup("index").AsInt64OK()
-		notice := store.Notice{Change: c, Index: int(index), Text: c.Notices}
-		notice.Notices = nil
-		return yield(&notice)
+		c.Notice = int(index)
+		return yield(&c)
 	})
 }
 
-// NoticeCount implements store.Snapshot.
-func (v *view) NoticeCount(ctx context.Context, q store.NoticeQuery) (int64, error) {
+// noticeCount returns their number.
+func (v *view) noticeCount(ctx context.Context, q store.HistoryQuery) (int64, error) {
 	pipeline := bson.A{bson.D{{Key: "$match", Value: noticeFilter(q)}}, bson.D{{Key: "$group", Value: bson.D{{Key: record.FieldID, Value: nil},
 		{Key: "n", Value: bson.D{{Key: "$sum", Value: bson.D{{Key: "$size", Value: "$notices"}}}}}}}}}
 	return v.sum(ctx, changesCollection, pipeline, plan.OwnIndex+"owner")

@@ -10,7 +10,7 @@ import (
 
 var loadingVersion = int64(store.LoadingVersion + len(migrations))
 
-// Dump implements store.Store.
+// Dump implements store.Portable.
 func (s *Store) Dump(ctx context.Context, after string, yield func(*store.Portion) error) error {
 	return s.Read(ctx, func(snapshot store.Snapshot) (err error) {
 		v := snapshot.(*view)
@@ -129,7 +129,7 @@ WHERE (network,id)>(?1,?2) OR network=?1 AND id=?2 AND n>?3 ORDER BY network,id,
 	})
 }
 
-// Load implements store.Store.
+// Load implements store.Portable.
 func (s *Store) Load(ctx context.Context, p *store.Portion, l store.Loading) error {
 	return s.Write(ctx, func(tx store.Tx) error {
 		t := tx.(*transaction)

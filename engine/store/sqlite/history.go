@@ -94,13 +94,18 @@ func seqOf(position string) (int64, error) {
 	return seq, nil
 }
 
+// History implements store.Snapshot.
 func (v *view) History(ctx context.Context, q store.HistoryQuery, yield func(*store.Change) error) error {
-	sql, args, err := historySQL(q)
+	statement, row := historySQL, (*stmt).content
+	if q.Notices {
+		statement, row = noticesSQL, (*stmt).notice
+	}
+	sql, args, err := statement(q)
 	if err != nil {
 		return err
 	}
 	return v.query(ctx, sql, args, func(s *stmt) error {
-		c := s.content()
+		c := row(s)
 		return yield(&c)
 	})
 }
@@ -111,6 +116,9 @@ const historyTally = "changes"
 
 // HistoryCount implements store.Snapshot.
 func (v *view) HistoryCount(ctx context.Context, q store.HistoryQuery) (n int64, err error) {
+	if q.Notices {
+		return v.total(ctx, noticeCountSQL, noticeArgs(q))
+	}
 	number, known, err := v.number(ctx)
 	if known && q.ID == "" && q.IDs == nil {
 		return v.s.tallies.Sum(store.Place{Collection: historyTally, Network: q.Network}, number, q.Includes, func() (map[string]int64, error) {
@@ -121,7 +129,12 @@ func (v *view) HistoryCount(ctx context.Context, q store.HistoryQuery) (n int64,
 		return 0, err
 	}
 	where, args := historyWhere(q, "")
-	err = v.query(ctx, "SELECT count(*)"+where, args, func(s *stmt) error {
+	return v.total(ctx, "SELECT count(*)"+where, args)
+}
+
+// total returns the number that a statement yields.
+func (v *view) total(ctx context.Context, sql string, args []any) (n int64, err error) {
+	err = v.query(ctx, sql, args, func(s *stmt) error {
 		n = s.ColumnInt64(0)
 		return nil
 	})
@@ -139,35 +152,24 @@ const (
 )
 
 // noticesSQL returns the statement of a page of notices with its parameters.
-func noticesSQL(q store.NoticeQuery) (string, []any, error) {
+func noticesSQL(q store.HistoryQuery) (string, []any, error) {
 	args := noticeArgs(q)
 	if q.After == "" {
 		return noticeColumns + noticePage, append(args, q.Limit, q.Offset), nil
 	}
 	seq, err := seqOf(q.After)
-	return noticeColumns + noticeBehind + noticePage, append(args, seq, seq, q.AfterIndex, q.Limit, 0), err
+	return noticeColumns + noticeBehind + noticePage, append(args, seq, seq, q.AfterNotice, q.Limit, 0), err
 }
 
-func noticeArgs(q store.NoticeQuery) []any {
+func noticeArgs(q store.HistoryQuery) []any {
 	return []any{q.Network, q.Owner, listed(q.Collections)}
 }
 
-func (v *view) Notices(ctx context.Context, q store.NoticeQuery, yield func(*store.Notice) error) error {
-	sql, args, err := noticesSQL(q)
-	if err != nil {
-		return err
-	}
-	return v.query(ctx, sql, args, func(s *stmt) error {
-		return yield(&store.Notice{Change: s.change(), Index: int(s.ColumnInt64(10)), Text: s.ColumnRawText(11)})
-	})
-}
-
-func (v *view) NoticeCount(ctx context.Context, q store.NoticeQuery) (n int64, err error) {
-	err = v.query(ctx, noticeCountSQL, noticeArgs(q), func(s *stmt) error {
-		n = s.ColumnInt64(0)
-		return nil
-	})
-	return n, err
+// notice reads a row of a page of notices, whose text is SQLite's memory.
+func (s *stmt) notice() store.Change {
+	c := s.change()
+	c.Notice, c.Notices = int(s.ColumnInt64(10)), s.ColumnRawText(11)
+	return c
 }
 
 // Changes implements store.Store.

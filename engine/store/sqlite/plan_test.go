@@ -229,11 +229,11 @@ func TestPlansOfWordsInFewRecords(t *testing.T) {
 // Notifications are found and counted by their owner.
 func TestPlansOfNotices(t *testing.T) {
 	s := openPlanned(t)
-	q := store.NoticeQuery{Network: "n", Owner: "o", Collections: []string{"things"}, Limit: 1}
+	q := store.HistoryQuery{Network: "n", Notices: true, Owner: "o", Collections: []string{"things"}, Limit: 1}
 	behind := q
 	behind.After = "9"
 	statements := map[string][]any{noticeCountSQL: noticeArgs(q)}
-	for _, q := range []store.NoticeQuery{q, behind} {
+	for _, q := range []store.HistoryQuery{q, behind} {
 		sql, args, err := noticesSQL(q)
 		if err != nil {
 			t.Fatal(err)

@@ -220,6 +220,13 @@ func (v *checkedSnapshot) History(ctx context.Context, q store.HistoryQuery, yie
 			t.Errorf("History: yielded %d of at most %d", n, q.Limit)
 		}
 		checkChange(t, "History", c)
+		if q.Notices {
+			if c.Network != q.Network || c.Owner != q.Owner || !slices.Contains(q.Collections, c.Collection) || c.Fields != nil || c.Cause != nil || len(c.Notices) == 0 {
+				t.Errorf("History: the notice %+v does not match %+v", *c, q)
+			}
+			own = yield(c)
+			return own
+		}
 		if c.Network != q.Network || q.Collection != "" && c.Collection != q.Collection || q.ID != "" && c.ID != q.ID ||
 			q.IDs != nil && !slices.Contains(q.IDs, c.ID) || q.Collections != nil && !slices.Contains(q.Collections, c.Collection) {
 			t.Errorf("History: %+v does not match %+v", *c, q)
@@ -241,32 +248,6 @@ func (v *checkedSnapshot) History(ctx context.Context, q store.HistoryQuery, yie
 			t.Errorf("HistoryCount: %d, %v; History has %d", count, err, n)
 		}
 	}
-	return err
-}
-
-func (v *checkedSnapshot) Notices(ctx context.Context, q store.NoticeQuery, yield func(*store.Notice) error) error {
-	t := v.use.t
-	t.Helper()
-	if err := v.use.begin("Notices"); err != nil {
-		return err
-	}
-	var own error
-	count := 0
-	err := v.Snapshot.Notices(ctx, q, func(n *store.Notice) error {
-		if own != nil {
-			t.Error("Notices: yielded after an error of yield")
-		}
-		if count++; count > q.Limit {
-			t.Errorf("Notices: yielded %d of at most %d", count, q.Limit)
-		}
-		checkChange(t, "Notices", &n.Change)
-		if n.Network != q.Network || n.Owner != q.Owner || !slices.Contains(q.Collections, n.Collection) || n.Fields != nil || n.Cause != nil || n.Change.Notices != nil || len(n.Text) == 0 {
-			t.Errorf("Notices: %+v does not match %+v", *n, q)
-		}
-		own = yield(n)
-		return own
-	})
-	v.use.done("Notices", err, own)
 	return err
 }
 

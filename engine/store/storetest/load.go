@@ -14,7 +14,7 @@ import (
 
 func (c *checked) Dump(ctx context.Context, after string, yield func(*store.Portion) error) error {
 	var own error
-	err := c.Store.Dump(ctx, after, func(p *store.Portion) error {
+	err := c.Store.(store.Portable).Dump(ctx, after, func(p *store.Portion) error {
 		for i := range p.Records {
 			checkRecord(c.t, "Dump", &p.Records[i].Record)
 		}
@@ -34,7 +34,7 @@ func (c *checked) Dump(ctx context.Context, after string, yield func(*store.Port
 }
 
 func (c *checked) Load(ctx context.Context, p *store.Portion, l store.Loading) error {
-	err := c.Store.Load(ctx, p, l)
+	err := c.Store.(store.Portable).Load(ctx, p, l)
 	fault(c.t, "Load", err, store.CodeConflict, store.CodeTooLarge, store.CodeUncertain)
 	return err
 }
@@ -43,6 +43,9 @@ func (c *checked) Load(ctx context.Context, p *store.Portion, l store.Loading) e
 // it is not used before that is complete.
 func testLoad(t *testing.T, h Harness) {
 	f := open(t, h)
+	if _, portable := f.raw.(store.Portable); !portable {
+		t.Skip("the store cannot be copied")
+	}
 	f.fillForLoad()
 	portions := f.dump("")
 	f.run("the rest", func(f *fixture) {
@@ -57,14 +60,14 @@ func testLoad(t *testing.T, h Harness) {
 			}
 			same(f, fmt.Sprint("behind portion ", i), got, want)
 		}
-		f.code(f.s.Dump(f.ctx, "nowhere", func(*store.Portion) error { return nil }), store.CodeBadPosition)
+		f.code(f.portable().Dump(f.ctx, "nowhere", func(*store.Portion) error { return nil }), store.CodeBadPosition)
 	})
 	if h.Loading == nil {
 		return
 	}
 	f.run("interrupted", func(f *fixture) { f.loadInterrupted(portions) })
 	f.run("refused", func(f *fixture) {
-		f.code(f.s.Load(f.ctx, &store.Portion{}, store.Loading{Progress: loading(0)}), store.CodeInternal)
+		f.code(f.portable().Load(f.ctx, &store.Portion{}, store.Loading{Progress: loading(0)}), store.CodeInternal)
 		_, err := h.Loading(f, f.raw, true)
 		f.code(err, store.CodeNotUsable)
 	})
@@ -98,10 +101,13 @@ func (f *fixture) fillForLoad() {
 	f.putBlob(store.Key{ID: "small"}, []byte("x"))
 }
 
+// portable is the store where it can be copied.
+func (f *fixture) portable() store.Portable { return f.s.(store.Portable) }
+
 // dump returns what the store keeps behind a position.
 func (f *fixture) dump(after string) (portions []store.Portion) {
 	f.Helper()
-	f.must(f.s.Dump(f.ctx, after, func(p *store.Portion) error {
+	f.must(f.portable().Dump(f.ctx, after, func(p *store.Portion) error {
 		portions = append(portions, *p)
 		return nil
 	}))
@@ -147,11 +153,11 @@ func (f *fixture) loadInterrupted(portions []store.Portion) {
 	var want []string
 	for i, p := range portions {
 		want = append(want, items(p)...)
-		f.must(to.s.Load(f.ctx, &p, store.Loading{Progress: loading(i)}))
+		f.must(to.portable().Load(f.ctx, &p, store.Loading{Progress: loading(i)}))
 		if i%3 > 0 {
 			continue
 		}
-		f.code(to.s.Load(f.ctx, &store.Portion{}, store.Loading{Progress: loading(i)}), store.CodeConflict)
+		f.code(to.portable().Load(f.ctx, &store.Portion{}, store.Loading{Progress: loading(i)}), store.CodeConflict)
 		_, err := f.h.Loading(f, to.raw, false)
 		f.code(err, store.CodeNotUsable)
 		raw, err := f.h.Loading(f, to.raw, true)
@@ -163,7 +169,7 @@ func (f *fixture) loadInterrupted(portions []store.Portion) {
 			same(f, "the progress", string(noted.Document), fmt.Sprintf(`{"n":%d}`, i))
 		})
 	}
-	f.must(to.s.Load(f.ctx, &store.Portion{}, store.Loading{Progress: loading(len(portions)), Last: true}))
+	f.must(to.portable().Load(f.ctx, &store.Portion{}, store.Loading{Progress: loading(len(portions)), Last: true}))
 	raw, err = f.h.Loading(f, to.raw, false)
 	f.must(err)
 	to.use(raw)

@@ -23,20 +23,20 @@ func notified(c store.Change, owner string, texts ...string) store.Change {
 // noticeCases are queries, the notices that they find as id@version:text, and
 // their number regardless of the page.
 var noticeCases = []struct {
-	q     store.NoticeQuery
+	q     store.HistoryQuery
 	want  string
 	count int64
 }{
-	{store.NoticeQuery{Network: net, Owner: "eva", Collections: []string{things, others}, Limit: 9}, "a@2:6 a@2:7 a@2:8 o@1:5 a@1:1 a@1:2", 6},
-	{store.NoticeQuery{Network: net, Owner: "eva", Collections: []string{things, others}, Offset: 1, Limit: 4}, "a@2:7 a@2:8 o@1:5 a@1:1", 6},
-	{store.NoticeQuery{Network: net, Owner: "eva", Collections: []string{things, others}, Offset: 6, Limit: 4}, "", 6},
-	{store.NoticeQuery{Network: net, Owner: "eva", Collections: []string{things}, Limit: 9}, "a@2:6 a@2:7 a@2:8 a@1:1 a@1:2", 5},
-	{store.NoticeQuery{Network: net, Owner: "eva", Collections: []string{}, Limit: 9}, "", 0},
-	{store.NoticeQuery{Network: "n2", Owner: "eva", Collections: []string{things}, Limit: 9}, "a@1:4", 1},
-	{store.NoticeQuery{Network: net, Owner: "kari", Collections: []string{things, others}, Limit: 9}, "b@1:3", 1},
-	{store.NoticeQuery{Network: net, Owner: "ola", Collections: []string{things, others}, Limit: 9}, "s@1:9", 1},
-	{store.NoticeQuery{Network: net, Owner: "ola", Collections: []string{others}, Limit: 9}, "", 0},
-	{store.NoticeQuery{Network: net, Owner: "", Collections: []string{things, others}, Limit: 9}, "", 0},
+	{store.HistoryQuery{Network: net, Notices: true, Owner: "eva", Collections: []string{things, others}, Limit: 9}, "a@2:6 a@2:7 a@2:8 o@1:5 a@1:1 a@1:2", 6},
+	{store.HistoryQuery{Network: net, Notices: true, Owner: "eva", Collections: []string{things, others}, Offset: 1, Limit: 4}, "a@2:7 a@2:8 o@1:5 a@1:1", 6},
+	{store.HistoryQuery{Network: net, Notices: true, Owner: "eva", Collections: []string{things, others}, Offset: 6, Limit: 4}, "", 6},
+	{store.HistoryQuery{Network: net, Notices: true, Owner: "eva", Collections: []string{things}, Limit: 9}, "a@2:6 a@2:7 a@2:8 a@1:1 a@1:2", 5},
+	{store.HistoryQuery{Network: net, Notices: true, Owner: "eva", Collections: []string{}, Limit: 9}, "", 0},
+	{store.HistoryQuery{Network: "n2", Notices: true, Owner: "eva", Collections: []string{things}, Limit: 9}, "a@1:4", 1},
+	{store.HistoryQuery{Network: net, Notices: true, Owner: "kari", Collections: []string{things, others}, Limit: 9}, "b@1:3", 1},
+	{store.HistoryQuery{Network: net, Notices: true, Owner: "ola", Collections: []string{things, others}, Limit: 9}, "s@1:9", 1},
+	{store.HistoryQuery{Network: net, Notices: true, Owner: "ola", Collections: []string{others}, Limit: 9}, "", 0},
+	{store.HistoryQuery{Network: net, Notices: true, Owner: "", Collections: []string{things, others}, Limit: 9}, "", 0},
 }
 
 // testNotices proves that each owner finds their own notices.
@@ -58,23 +58,21 @@ func testNotices(t *testing.T, h Harness) {
 			f.must(err)
 			var seen []string
 			for _, n := range notices {
-				text, _, _ := strings.Cut(strings.TrimPrefix(string(n.Text), `{"code":"w.`), `"`)
+				text, _, _ := strings.Cut(strings.TrimPrefix(string(n.Notices), `{"code":"w.`), `"`)
 				seen = append(seen, fmt.Sprintf("%s@%d:%s", n.ID, n.Version, text))
 			}
 			same(f, fmt.Sprintf("%+v", c.q), strings.Join(seen, " "), c.want)
-			count, err := s.NoticeCount(f.ctx, c.q)
+			count, err := s.HistoryCount(f.ctx, c.q)
 			f.must(err)
 			same(f, fmt.Sprintf("the count of %+v", c.q), count, c.count)
 		})
 	}
 	f.read(func(s store.Snapshot) {
-		notices, err := noticesOf(f.ctx, s, store.NoticeQuery{Network: net, Owner: "kari", Collections: []string{things}, Limit: 1})
+		notices, err := noticesOf(f.ctx, s, store.HistoryQuery{Network: net, Notices: true, Owner: "kari", Collections: []string{things}, Limit: 1})
 		f.must(err)
 		want := notified(change(net, things, "b", 1), "kari", "3")
-		text := want.Notices[1 : len(want.Notices)-1]
-		want.Position, want.Fields, want.Notices = notices[0].Position, nil, nil
-		same(f, "a notice", notices[0].Change, want)
-		same(f, "its text", string(notices[0].Text), string(text))
+		want.Position, want.Fields, want.Notices = notices[0].Position, nil, want.Notices[1:len(want.Notices)-1]
+		same(f, "a notice", notices[0], want)
 	})
 	f.read(func(s store.Snapshot) { testNoticePages(f, s) })
 	changes := f.history(store.HistoryQuery{Network: net, Collection: things, ID: "b", Limit: 1})
@@ -84,7 +82,7 @@ func testNotices(t *testing.T, h Harness) {
 // testNoticePages reads the notices of an owner page by page.
 func testNoticePages(f *fixture, s store.Snapshot) {
 	for _, limit := range []int{1, 2, 4, 5} {
-		q := store.NoticeQuery{Network: net, Owner: "eva", Collections: []string{things, others}, Limit: limit}
+		q := store.HistoryQuery{Network: net, Notices: true, Owner: "eva", Collections: []string{things, others}, Limit: limit}
 		var seen []string
 		for len(seen) <= 6 {
 			notices, err := noticesOf(f.ctx, s, q)
@@ -93,11 +91,11 @@ func testNoticePages(f *fixture, s store.Snapshot) {
 				break
 			}
 			for _, n := range notices {
-				seen = append(seen, fmt.Sprintf("%s@%d.%d", n.ID, n.Version, n.Index))
+				seen = append(seen, fmt.Sprintf("%s@%d.%d", n.ID, n.Version, n.Notice))
 			}
 			last := notices[len(notices)-1]
-			q.After, q.AfterIndex, q.Offset = last.Position, last.Index, 3 // ignored
-			n, err := s.NoticeCount(f.ctx, q)
+			q.After, q.AfterNotice, q.Offset = last.Position, last.Notice, 3 // ignored
+			n, err := s.HistoryCount(f.ctx, q)
 			f.must(err)
 			same(f, "the count of all, behind a position", n, int64(6))
 		}
@@ -106,10 +104,10 @@ func testNoticePages(f *fixture, s store.Snapshot) {
 }
 
 // noticesOf returns copies of the notices that a snapshot yields.
-func noticesOf(ctx context.Context, s store.Snapshot, q store.NoticeQuery) (notices []store.Notice, err error) {
-	err = s.Notices(ctx, q, func(n *store.Notice) error {
+func noticesOf(ctx context.Context, s store.Snapshot, q store.HistoryQuery) (notices []store.Change, err error) {
+	err = s.History(ctx, q, func(n *store.Change) error {
 		kept := *n
-		kept.Text = slices.Clone(n.Text)
+		kept.Notices = slices.Clone(n.Notices)
 		notices = append(notices, kept)
 		return nil
 	})

@@ -163,10 +163,10 @@ func testRewriteHistory(f *fixture) {
 
 // noticed returns the number of notices of eva, by their pages and by their count.
 func noticed(f *fixture, s store.Snapshot) int {
-	q := store.NoticeQuery{Network: net, Owner: "eva", Collections: []string{things}, Limit: 10}
+	q := store.HistoryQuery{Network: net, Notices: true, Owner: "eva", Collections: []string{things}, Limit: 10}
 	notices, err := noticesOf(f.ctx, s, q)
 	f.must(err)
-	count, err := s.NoticeCount(f.ctx, q)
+	count, err := s.HistoryCount(f.ctx, q)
 	f.must(err)
 	same(f, "the count of notices", count, int64(len(notices)))
 	return len(notices)

@@ -40,9 +40,9 @@ var reads = map[string]func(*fixture, store.Snapshot) string{
 		return fmt.Sprint(len(changes), err)
 	},
 	"Notices": func(f *fixture, s store.Snapshot) string {
-		q := store.NoticeQuery{Network: net, Owner: "eva", Collections: []string{things}, Limit: 10}
+		q := store.HistoryQuery{Network: net, Notices: true, Owner: "eva", Collections: []string{things}, Limit: 10}
 		notices, err := noticesOf(f.ctx, s, q)
-		n, wrong := s.NoticeCount(f.ctx, q)
+		n, wrong := s.HistoryCount(f.ctx, q)
 		return fmt.Sprint(len(notices), err, n, wrong)
 	},
 }
