@@ -61,12 +61,7 @@ func decodeIndexing(text []byte) (*Indexing, error) {
 // Encode returns the stored form.
 func (n *Indexing) Encode() ([]byte, error) {
 	n.tidy()
-	text, err := json.Marshal(n)
-	if err != nil {
-		return nil, err
-	}
-	object, err := document.DecodeObject(text, document.Limits{})
-	return document.Append(nil, object), err
+	return document.Encode(n)
 }
 
 // Unamend notes that objects of a type may lack what its schema asks for.

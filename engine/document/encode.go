@@ -1,6 +1,7 @@
 package document
 
 import (
+	"encoding/json"
 	"math"
 	"slices"
 	"strconv"
@@ -49,6 +50,16 @@ func Append(dst []byte, value any) []byte {
 		return append(dst, '}')
 	}
 	panic("document: a value that is not of a document")
+}
+
+// Encode returns the canonical JSON of a value that package json encodes as an object.
+func Encode(value any) ([]byte, error) {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return nil, err
+	}
+	object, err := DecodeObject(text, Limits{})
+	return Append(nil, object), err
 }
 
 func appendFloat(dst []byte, f float64) []byte {

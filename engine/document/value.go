@@ -214,39 +214,50 @@ func (s *Shape) Secrets(value any, each func(at Pointer, secret string) (string,
 	if !s.HasSecrets {
 		return nil
 	}
-	return s.secrets(value, make(Pointer, 0, 8), each)
+	return s.ReplaceTexts(value, func(of *Shape, at Pointer, text string) (string, error) {
+		if !of.Secret {
+			return text, nil
+		}
+		return each(at, text)
+	})
 }
 
-func (s *Shape) secrets(value any, at Pointer, each func(Pointer, string) (string, error)) error {
+// ReplaceTexts replaces every string within a value by the result of each, to which it passes
+// the shape of the string, AnyShape if there is none.
+func (s *Shape) ReplaceTexts(value any, each func(of *Shape, at Pointer, text string) (string, error)) error {
+	return s.replaceTexts(value, make(Pointer, 0, 16), each)
+}
+
+func (s *Shape) replaceTexts(value any, at Pointer, each func(*Shape, Pointer, string) (string, error)) error {
+	replace := func(of *Shape, value any, at Pointer, set func(string)) error {
+		if of == nil {
+			of = AnyShape
+		}
+		text, is := value.(string)
+		if !is {
+			return of.replaceTexts(value, at, each)
+		}
+		other, err := each(of, at, text)
+		if err == nil {
+			set(other)
+		}
+		return err
+	}
 	switch v := value.(type) {
 	case []any:
 		for i, item := range v {
-			if err := s.replace(s.Item(i), item, at.Index(i), each, func(sealed string) { v[i] = sealed }); err != nil {
+			if err := replace(s.Item(i), item, at.Index(i), func(text string) { v[i] = text }); err != nil {
 				return err
 			}
 		}
 	case map[string]any:
 		for name, member := range v {
-			if err := s.replace(s.Member(name), member, at.At(name), each, func(sealed string) { v[name] = sealed }); err != nil {
+			if err := replace(s.Member(name), member, at.At(name), func(text string) { v[name] = text }); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
-}
-
-func (s *Shape) replace(inner *Shape, value any, at Pointer, each func(Pointer, string) (string, error), set func(string)) error {
-	if inner == nil || !inner.HasSecrets {
-		return nil
-	}
-	if text, ok := value.(string); ok && inner.Secret {
-		sealed, err := each(at, text)
-		if err == nil {
-			set(sealed)
-		}
-		return err
-	}
-	return inner.secrets(value, at, each)
 }
 
 // Strings returns the strings in an array.

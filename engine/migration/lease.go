@@ -2,7 +2,6 @@ package migration
 
 import (
 	"context"
-	"encoding/json"
 	"time"
 
 	"marquee/engine/catalog"
@@ -99,7 +98,8 @@ func (l *lease) acquire(ctx context.Context) error {
 // take takes the lease, unless another server holds it in a revision other than dead:
 // then it returns that revision.
 func (l *lease) take(ctx context.Context, tx store.Tx, dead int64) (held int64, err error) {
-	note, record, err := l.read(ctx, tx)
+	var note leaseNote
+	record, err := store.ReadOne(ctx, tx, catalog.TypeCollection, catalog.LeaseKey, &note)
 	if err != nil {
 		return 0, err
 	}
@@ -146,7 +146,8 @@ func (l *lease) keep(ctx context.Context, lose context.CancelCauseFunc) {
 
 // write sets the owner of the lease, provided that it is still held.
 func (l *lease) write(ctx context.Context, tx store.Tx, owner string) error {
-	note, record, err := l.read(ctx, tx)
+	var note leaseNote
+	record, err := store.ReadOne(ctx, tx, catalog.TypeCollection, catalog.LeaseKey, &note)
 	if err != nil {
 		return err
 	}
@@ -156,19 +157,6 @@ func (l *lease) write(ctx context.Context, tx store.Tx, owner string) error {
 	return l.put(ctx, tx, record, owner)
 }
 
-func (l *lease) read(ctx context.Context, tx store.Tx) (note leaseNote, record store.Record, err error) {
-	record.Key = catalog.LeaseKey
-	err = tx.Get(ctx, catalog.TypeCollection, []store.Key{catalog.LeaseKey}, func(r *store.Record) error {
-		record = *r.Clone()
-		return json.Unmarshal(r.Document, &note)
-	})
-	return note, record, err
-}
-
 func (l *lease) put(ctx context.Context, tx store.Tx, record store.Record, owner string) error {
-	content, err := json.Marshal(leaseNote{Owner: owner})
-	if err != nil {
-		return err
-	}
-	return tx.Put(ctx, catalog.TypeCollection, []store.Write{store.InternalWrite(record, "ACTIVE", content, l.m.Now())})
+	return store.PutInternal(ctx, tx, catalog.TypeCollection, record, "ACTIVE", leaseNote{Owner: owner}, l.m.Now())
 }

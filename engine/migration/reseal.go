@@ -127,65 +127,22 @@ func (m *Migrator) rewriting(name string, other func(*store.Record) (*store.Reco
 }
 
 // ResealRecord returns a record of a collection with its secrets encrypted with the current
-// key, nil if they are.
+// key, nil if they are. It needs no schema: what was not encrypted for its place does not open
+// there.
 func ResealRecord(sealer catalog.RotatingSealer, collection string, r *store.Record) (*store.Record, error) {
 	if !sealer.Outdated(r.Document) {
 		return nil, nil
 	}
-	object, err := document.DecodeObject(r.Document, document.Limits{Depth: 1000})
-	if err != nil {
-		return nil, err
-	}
-	w := resealWalk{sealer: sealer, collection: collection, key: r.Key}
-	if err := w.value(object, make(document.Pointer, 0, 16), nil); err != nil || !w.changed {
-		return nil, err
-	}
-	other := *r.Clone()
-	other.Document = document.Append(nil, object)
-	return &other, nil
-}
-
-// resealWalk encrypts the secrets of a document with the current key. It needs no
-// schema: what was not encrypted for its place does not open there.
-type resealWalk struct {
-	sealer     catalog.RotatingSealer
-	collection string
-	key        store.Key
-	changed    bool
-}
-
-func (w *resealWalk) value(value any, at document.Pointer, set func(string)) error {
-	switch v := value.(type) {
-	case string:
-		if set == nil || !w.sealer.Outdated([]byte(v)) {
-			return nil
+	return withTexts(r, document.AnyShape, func(_ *document.Shape, at document.Pointer, text string) (string, error) {
+		if !sealer.Outdated([]byte(text)) {
+			return text, nil
 		}
 		// Documents of internal collections have one secret each.
-		for _, place := range []string{catalog.SecretPlace(w.collection, w.key.Network, w.key.ID, at), w.collection + "\x00" + w.key.ID} {
-			plain, err := w.sealer.Open(v, place)
-			if err != nil { // a text that only looks like a secret
-				continue
-			}
-			sealed, err := w.sealer.Seal(plain, place)
-			if err != nil {
-				return err
-			}
-			set(sealed)
-			w.changed = true
-			return nil
-		}
-	case []any:
-		for i, item := range v {
-			if err := w.value(item, at.Index(i), func(text string) { v[i] = text }); err != nil {
-				return err
+		for _, place := range []string{catalog.SecretPlace(collection, r.Network, r.ID, at), collection + "\x00" + r.ID} {
+			if plain, err := sealer.Open(text, place); err == nil {
+				return sealer.Seal(plain, place)
 			}
 		}
-	case map[string]any:
-		for name, member := range v {
-			if err := w.value(member, at.At(name), func(text string) { v[name] = text }); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+		return text, nil // which only looks like a secret
+	})
 }

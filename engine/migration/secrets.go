@@ -10,70 +10,44 @@ import (
 	"marquee/engine/store"
 )
 
-// formed returns a record with its secrets in the form that a type asks for, nil if they are.
+// formed returns a record with its secrets in the form that a type asks for, nil if they are:
+// plain secrets are encrypted, and what ceases to be a secret is decrypted.
 func (m *Migrator) formed(t *schema.Type, r *store.Record) (*store.Record, error) {
+	return withTexts(r, t.Shape, func(of *document.Shape, at document.Pointer, text string) (string, error) {
+		if !of.Secret && !of.Exposed {
+			return text, nil
+		}
+		place := catalog.SecretPlace(t.Name, r.Network, r.ID, at)
+		plain, err := m.Sealer.Open(text, place)
+		switch {
+		case of.Secret && err != nil: // what does not open here is plain
+			return m.Sealer.Seal(text, place)
+		case !of.Secret && err == nil:
+			return plain, nil
+		}
+		return text, nil
+	})
+}
+
+// withTexts returns a record in whose document each has replaced the strings, nil if none is
+// another.
+func withTexts(r *store.Record, shape *document.Shape, each func(of *document.Shape, at document.Pointer, text string) (string, error)) (*store.Record, error) {
 	object, err := document.DecodeObject(r.Document, document.Limits{Depth: 1000})
 	if err != nil {
 		return nil, err
 	}
-	w := formWalk{m: m, t: t, key: r.Key}
-	if err := w.value(t.Shape, object, make(document.Pointer, 0, 16), nil); err != nil || !w.changed {
+	changed := false
+	err = shape.ReplaceTexts(object, func(of *document.Shape, at document.Pointer, text string) (string, error) {
+		other, err := each(of, at, text)
+		changed = changed || other != text
+		return other, err
+	})
+	if err != nil || !changed {
 		return nil, err
 	}
 	other := *r.Clone()
 	other.Document = document.Append(nil, object)
 	return &other, nil
-}
-
-// formWalk encrypts the plain secrets of an object, and decrypts what ceases to be a
-// secret.
-type formWalk struct {
-	m       *Migrator
-	t       *schema.Type
-	key     store.Key
-	changed bool
-}
-
-func (w *formWalk) value(shape *document.Shape, value any, at document.Pointer, set func(string)) error {
-	switch v := value.(type) {
-	case string:
-		if set == nil || !shape.Secret && !shape.Exposed {
-			return nil
-		}
-		place := catalog.SecretPlace(w.t.Name, w.key.Network, w.key.ID, at)
-		plain, err := w.m.Sealer.Open(v, place)
-		switch {
-		case shape.Secret && err != nil: // what does not open here is plain
-			w.changed = true
-			sealed, err := w.m.Sealer.Seal(v, place)
-			set(sealed)
-			return err
-		case !shape.Secret && err == nil:
-			w.changed = true
-			set(plain)
-		}
-	case []any:
-		for i, item := range v {
-			inner := shape.Item(i)
-			if inner == nil {
-				continue
-			}
-			if err := w.value(inner, item, at.Index(i), func(text string) { v[i] = text }); err != nil {
-				return err
-			}
-		}
-	case map[string]any:
-		for name, member := range v {
-			inner := shape.Member(name)
-			if inner == nil || inner == document.AnyShape {
-				continue
-			}
-			if err := w.value(inner, member, at.At(name), func(text string) { v[name] = text }); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 // rewriteHistory removes new secrets from the history, in steps.

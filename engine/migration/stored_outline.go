@@ -182,7 +182,7 @@ func (m *Migrator) noteOutlines(ctx context.Context, tx store.Tx, types []*schem
 		if was := known[t.Name]; was != nil {
 			now = change(was, now)
 		}
-		text, err := now.encode()
+		text, err := document.Encode(now)
 		if err != nil {
 			return err
 		}
@@ -195,14 +195,4 @@ func (m *Migrator) noteOutlines(ctx context.Context, tx store.Tx, types []*schem
 		return nil
 	}
 	return tx.Put(ctx, outlineCollection, writes)
-}
-
-// encode returns the stored form.
-func (o *outline) encode() ([]byte, error) {
-	text, err := json.Marshal(o)
-	if err != nil {
-		return nil, err
-	}
-	object, err := document.DecodeObject(text, document.Limits{})
-	return document.Append(nil, object), err
 }

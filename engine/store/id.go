@@ -9,6 +9,11 @@ const idLetters = "abcdefghijklmnopqrstuvwxyz234567"
 func NewID() string {
 	var random [16]byte
 	rand.Read(random[:])
+	return IDOf(random)
+}
+
+// IDOf returns the id that NewID makes of random bytes.
+func IDOf(random [16]byte) string {
 	for i, b := range random {
 		random[i] = idLetters[b&31]
 	}

@@ -11,6 +11,7 @@ import (
 	"marquee/engine/document"
 	"marquee/engine/message"
 	"marquee/engine/schema"
+	"marquee/engine/store"
 )
 
 // item is a line with an object.
@@ -142,13 +143,8 @@ func (p *parser) identify(it *item) {
 	if it.id != "" || it.t.IDRequired || it.object["id"] != nil {
 		return
 	}
-	const letters = "abcdefghijklmnopqrstuvwxyz234567"
 	random := sha256.Sum256(fmt.Appendf(nil, "%s %d", p.seed, it.number))
-	id := make([]byte, 16)
-	for i := range id {
-		id[i] = letters[random[i]&31]
-	}
-	it.id = string(id)
+	it.id = store.IDOf([16]byte(random[:]))
 	it.object["id"] = it.id
 }
 

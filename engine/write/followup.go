@@ -1,7 +1,6 @@
 package write
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"maps"
@@ -84,10 +83,6 @@ func (d *dependence) position() *query.Position {
 	return &query.Position{Key: d.At, ID: d.After}
 }
 
-func compareKeys(a, b store.Key) int {
-	return cmp.Or(cmp.Compare(a.Network, b.Network), cmp.Compare(a.ID, b.ID))
-}
-
 // followUps are what a transaction leaves to the queue.
 type followUps struct {
 	now  time.Time
@@ -146,7 +141,7 @@ func (w *Writing) putFollowUps() error {
 
 // put stores the entries, merged with unfinished earlier ones.
 func (q *followUps) put(ctx context.Context, tx store.Tx) error {
-	keys := slices.SortedFunc(maps.Keys(q.entries), compareKeys)
+	keys := slices.SortedFunc(maps.Keys(q.entries), store.Key.Compare)
 	stored := map[store.Key]*store.Record{}
 	err := tx.Get(ctx, followUpCollection, keys, func(r *store.Record) error {
 		stored[r.Key] = r.Clone()
@@ -202,12 +197,8 @@ func (f *followUp) write(r *store.Record, now time.Time) (store.Write, error) {
 	if slices.ContainsFunc(content.Walks, dependence.ofOwners) {
 		content.Moving = f.Network
 	}
-	text, err := json.Marshal(content)
-	if err != nil {
-		return store.Write{}, err
-	}
-	object, err := document.DecodeObject(text, document.Limits{})
-	return store.InternalWrite(*r, state, document.Append(nil, object), now), err
+	text, err := document.Encode(content)
+	return store.InternalWrite(*r, state, text, now), err
 }
 
 // FollowAgain queues a visit of all dependants of objects of a type.

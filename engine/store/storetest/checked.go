@@ -188,6 +188,17 @@ func (u *use) done(method string, err, yielded error, documented ...store.Code) 
 	u.inside.Store(false)
 }
 
+// call makes a call that yields nothing.
+func (u *use) call(method string, call func() error, documented ...store.Code) error {
+	u.t.Helper()
+	if err := u.begin(method); err != nil {
+		return err
+	}
+	err := call()
+	u.done(method, err, nil, documented...)
+	return err
+}
+
 func (u *use) end() { u.over.Store(true) }
 
 // codes returns the code of the error that ended a transaction, which later

@@ -99,12 +99,7 @@ func (v *checkedTx) PutBlob(ctx context.Context, key store.Key, size int64, open
 
 func (v *checkedTx) DropBlobs(ctx context.Context, keys []store.Key) error {
 	v.use.t.Helper()
-	if err := v.use.begin("DropBlobs"); err != nil {
-		return err
-	}
-	err := v.tx.DropBlobs(ctx, keys)
-	v.use.done("DropBlobs", err, nil, store.CodeConflict)
-	return err
+	return v.use.call("DropBlobs", func() error { return v.tx.DropBlobs(ctx, keys) }, store.CodeConflict)
 }
 
 // checkedReader checks how a store uses the reader of PutBlob.

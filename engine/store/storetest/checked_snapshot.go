@@ -280,28 +280,18 @@ func (v *checkedTx) ReadAhead(yield func(collection string, r *store.Record) err
 func (v *checkedTx) Put(ctx context.Context, collection string, writes []store.Write) error {
 	t := v.use.t
 	t.Helper()
-	if err := v.use.begin("Put"); err != nil {
-		return err
-	}
 	for i := range writes {
 		checkRecord(t, "Put", &writes[i].Record)
 		if revision := writes[i].Revision; revision != 0 && revision != writes[i].Expected && revision != writes[i].Next() {
 			t.Errorf("Put: revision %d of %s on %d", revision, writes[i].ID, writes[i].Expected)
 		}
 	}
-	err := v.tx.Put(ctx, collection, writes)
-	v.use.done("Put", err, nil, store.CodeConflict)
-	return err
+	return v.use.call("Put", func() error { return v.tx.Put(ctx, collection, writes) }, store.CodeConflict)
 }
 
 func (v *checkedTx) Append(ctx context.Context, changes []store.Change) error {
 	v.use.t.Helper()
-	if err := v.use.begin("Append"); err != nil {
-		return err
-	}
-	err := v.tx.Append(ctx, changes)
-	v.use.done("Append", err, nil)
-	return err
+	return v.use.call("Append", func() error { return v.tx.Append(ctx, changes) })
 }
 
 // checkRecord checks the members that every record must have.

@@ -12,12 +12,7 @@ import (
 
 func (v *checkedTx) Lock(ctx context.Context, collection string, keys []store.Key) error {
 	v.use.t.Helper()
-	if err := v.use.begin("Lock"); err != nil {
-		return err
-	}
-	err := v.tx.Lock(ctx, collection, keys)
-	v.use.done("Lock", err, nil, store.CodeConflict)
-	return err
+	return v.use.call("Lock", func() error { return v.tx.Lock(ctx, collection, keys) }, store.CodeConflict)
 }
 
 // testLock proves that a lock counts as a write for conflicts and changes nothing.

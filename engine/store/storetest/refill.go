@@ -19,12 +19,7 @@ func (c *checked) Forget(ctx context.Context, collection string, termKeys, prope
 
 func (v *checkedTx) Index(ctx context.Context, collection string, entries []store.Entry) error {
 	v.use.t.Helper()
-	if err := v.use.begin("Index"); err != nil {
-		return err
-	}
-	err := v.tx.Index(ctx, collection, entries)
-	v.use.done("Index", err, nil, store.CodeConflict)
-	return err
+	return v.use.call("Index", func() error { return v.tx.Index(ctx, collection, entries) }, store.CodeConflict)
 }
 
 var red, blue = store.Term{Key: "colour", Value: "red"}, store.Term{Key: "colour", Value: "blue"}

@@ -11,12 +11,7 @@ import (
 
 func (v *checkedTx) Remove(ctx context.Context, collection string, writes []store.Write) error {
 	v.use.t.Helper()
-	if err := v.use.begin("Remove"); err != nil {
-		return err
-	}
-	err := v.tx.Remove(ctx, collection, writes)
-	v.use.done("Remove", err, nil, store.CodeConflict)
-	return err
+	return v.use.call("Remove", func() error { return v.tx.Remove(ctx, collection, writes) }, store.CodeConflict)
 }
 
 // indexed returns the write of a new record with a claim, a term and an ordered term.

@@ -34,25 +34,15 @@ func (v *checkedSnapshot) ScanHistory(ctx context.Context, collection, after str
 func (v *checkedTx) Rewrite(ctx context.Context, collection string, records []store.Record) error {
 	t := v.use.t
 	t.Helper()
-	if err := v.use.begin("Rewrite"); err != nil {
-		return err
-	}
 	for i := range records {
 		checkRecord(t, "Rewrite", &records[i])
 	}
-	err := v.tx.Rewrite(ctx, collection, records)
-	v.use.done("Rewrite", err, nil, store.CodeConflict)
-	return err
+	return v.use.call("Rewrite", func() error { return v.tx.Rewrite(ctx, collection, records) }, store.CodeConflict)
 }
 
 func (v *checkedTx) RewriteHistory(ctx context.Context, changes []store.Change) error {
 	v.use.t.Helper()
-	if err := v.use.begin("RewriteHistory"); err != nil {
-		return err
-	}
-	err := v.tx.RewriteHistory(ctx, changes)
-	v.use.done("RewriteHistory", err, nil, store.CodeConflict)
-	return err
+	return v.use.call("RewriteHistory", func() error { return v.tx.RewriteHistory(ctx, changes) }, store.CodeConflict)
 }
 
 func (c *checked) Wipe(ctx context.Context) (int64, error) {
