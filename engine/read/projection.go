@@ -1,6 +1,7 @@
 package read
 
 import (
+	"fmt"
 	"strings"
 
 	"marquee/engine/message"
@@ -15,7 +16,10 @@ type Projection map[string]Projection
 // unknown field is an error of kind Malformed.
 func ParseProjection(t *schema.Type, text string) (Projection, error) {
 	root := Projection{}
-	for name := range strings.SplitSeq(text, ",") {
+	for i, name := range strings.Split(text, ",") {
+		if name == "" {
+			return nil, message.ParameterInvalid.Error(message.Params{"parameter": "fields", "expected": fmt.Sprintf("fields, separated by commas; the one in place %d is empty", i+1)})
+		}
 		if !t.Shows(name) {
 			return nil, message.FieldUnknown.Error(message.Params{"parameter": "fields", "value": name, "type": t.Name})
 		}

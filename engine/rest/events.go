@@ -186,6 +186,9 @@ func (e *eventStream) read() (batch, error) {
 	}
 	defer r.giveMemory()
 	events, err := r.s.Engine.Changes(ctx, r.caller, e.q)
+	if err == nil && len(events.List) > 0 {
+		err = r.reconfirm() // as the changes may be later than the end of the token
+	}
 	if err != nil {
 		return batch{}, err
 	}

@@ -183,3 +183,15 @@ func TestWipeBesideRead(t *testing.T) {
 		})
 	}
 }
+
+// TestPanicOfExtensiveRead: a read that panics is none that could be ended later.
+func TestPanicOfExtensiveRead(t *testing.T) {
+	s := openTest(t, Options{})
+	func() {
+		defer func() { _ = recover() }()
+		_ = s.Read(store.WithEffort(t.Context(), store.Effort{Extensive: true}), func(store.Snapshot) error { panic("of a rule") })
+	}()
+	if len(s.walks.running) > 0 {
+		t.Error("it is still known")
+	}
+}

@@ -114,13 +114,19 @@ func (s *Store) Read(ctx context.Context, fn func(store.Snapshot) error) error {
 	if !effort.Extensive {
 		return s.readOnce(ctx, fn)
 	}
-	endable, done := s.walks.begin(ctx)
-	err = s.readOnce(endable, fn)
-	if done(); context.Cause(endable) != errInTheWay {
+	if ended, err := s.readEndable(ctx, fn); !ended {
 		return err
 	}
 	defer s.walks.repeat()()
 	return s.readOnce(ctx, fn)
+}
+
+// readEndable is readOnce for a read that may be ended for the log, and reports whether it was.
+func (s *Store) readEndable(ctx context.Context, fn func(store.Snapshot) error) (ended bool, err error) {
+	endable, done := s.walks.begin(ctx)
+	defer done()
+	err = s.readOnce(endable, fn)
+	return context.Cause(endable) == errInTheWay, err
 }
 
 // readOnce runs fn on a snapshot that ends with the context.
