@@ -40,7 +40,7 @@ func TestStore(t *testing.T) {
 	storetest.Run(t, storetest.Harness{
 		Open:    func(t testing.TB) store.Store { return open(t, mongodb.URI(t)) },
 		Explain: explainQuery,
-		Loading: func(t testing.TB, s store.Store, loading bool) (store.Store, error) {
+		Loading: func(t testing.TB, s store.Store, loading bool) (store.Portable, error) {
 			uri := any(mongodb.URI(t))
 			if s != nil {
 				uri, _ = uris.Load(s)

@@ -50,7 +50,7 @@ func runSuite(t *testing.T, rare int, explain func(testing.TB, store.Store, quer
 			}
 			return open(t, Options{Path: s.(*Store).options.Path})
 		},
-		Loading: func(t testing.TB, s store.Store, loading bool) (store.Store, error) {
+		Loading: func(t testing.TB, s store.Store, loading bool) (store.Portable, error) {
 			path := filepath.Join(t.TempDir(), "marquee.db")
 			if s != nil {
 				path = s.(*Store).options.Path

@@ -22,7 +22,7 @@ type Harness struct {
 	// Loading closes a store, unless it is nil, which stands for a new one, and opens it again,
 	// for loading or not. The error is that of opening. It is nil for a store that cannot be
 	// opened for loading, which is no target of copies.
-	Loading func(t testing.TB, s store.Store, loading bool) (store.Store, error)
+	Loading func(t testing.TB, s store.Store, loading bool) (store.Portable, error)
 	// Explain returns how a store answers a query, or counts it. It is nil when
 	// the adapter cannot know.
 	Explain func(t testing.TB, s store.Store, q query.Query, count bool) Plan
